@@ -77,6 +77,7 @@ def _arn(name: ResourceName) -> str:
 
 
 def _entry(dashboard: Dashboard) -> Structure:
+    """A dashboard as lists have it."""
     return {
         "DashboardArn": _arn(dashboard.name),
         "DashboardName": dashboard.name.name,

@@ -59,7 +59,7 @@ class Encryption:
     # ---- MessageSealing ---------------------------------------------------------------------------------
 
     def of_queue(self, queue: Queue) -> QueueSealer | None:
-        """See `MessageSealing.of_queue`; a private queue is always encrypted, and every other one if `by_default`."""
+        """The sealer of a queue, None: it is not encrypted. Private queues always are, others also if `by_default`."""
         attributes = queue.attributes
         private = ":" in queue.name.region  # ResourceName.private, without the call: each message asks
         if not (KEY in attributes or SQS_SSE in attributes or self._by_default or private):
@@ -80,7 +80,7 @@ class Encryption:
         return sealer
 
     def of_topic(self, topic: Topic) -> QueueSealer | None:
-        """See `MessageSealing.of_topic`."""
+        """The sealer of a topic's backlogs and archive; None: they are not encrypted."""
         key = topic.attributes.get(KEY, "")
         if not key and not (topic.name.private and is_account(topic.name.account)):
             return None
@@ -94,7 +94,7 @@ class Encryption:
         return sealer
 
     async def opened(self, deliveries: Sequence[Delivery]) -> list[Delivery]:
-        """See `MessageSealing.opened`; without waiting where the data keys are remembered, as they are nearly always."""
+        """Deliveries, decrypted where their key can be used; nothing is awaited for data keys that are remembered."""
         now, keys = self._clock.now(), self.keys
         opened = list(deliveries)
         for index, delivery in enumerate(deliveries):

@@ -57,11 +57,7 @@ def of_request(params: Structure) -> dict[str, Any]:
 
 
 def of_update(params: Structure, before: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a destination that is changed: members that are not given stay as they are.
-
-    Raises:
-        AwsError: See `of_request`.
-    """
+    """A destination's settings after a change: members not given stay; raises AwsError as `of_request`."""
     _refuse_unoffered(params)
     update = params.get("ExtendedS3DestinationUpdate", params.get("S3DestinationUpdate"))
     if update is None:

@@ -166,6 +166,7 @@ class Flusher:
 
 
 def _join(stream: DeliveryStream, result: TransformationResult) -> bytes:
+    """The contents of an object, with a delimiter after each record if the stream appends one."""
     processor = stream.processor("AppendDelimiterToRecord")
     if processor is None:
         return b"".join(result.contents)

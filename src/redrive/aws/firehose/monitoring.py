@@ -78,7 +78,7 @@ class StreamMetrics:
     def count_delivery(
         self, stream: DeliveryStream, records: int, size: int, oldest: int, objects: int, at: int
     ) -> None:
-        """Count what was put into S3."""
+        """Count records, bytes and objects that were put into S3, and the age of the oldest record (ms)."""
         values: dict[str, float] = {
             "DeliveryToS3.Success": 1,
             "DeliveryToS3.Records": records,

@@ -147,6 +147,7 @@ class SubscribedStreams:
     async def _put(
         self, principal: Principal, region: str, name: str, records: Sequence[bytes]
     ) -> Sequence[Attempt]:
+        """Put records into a stream; returns an attempt for each."""
         params = {"DeliveryStreamName": name, "Records": [{"Data": record} for record in records]}
         try:
             answer = await self._calls.call("firehose", "PutRecordBatch", params, principal, region)

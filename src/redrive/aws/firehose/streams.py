@@ -230,6 +230,7 @@ def _buffer(stream: DeliveryStream) -> Queue:
 
 
 def _shown_destination(stream: DeliveryStream) -> Structure:
+    """A stream's destination as answers have it, also in the form of plain S3 destinations."""
     settings = dict(stream.destination)
     s3_settings = {name: settings[name] for name in _S3_MEMBERS if name in settings}
     return {
@@ -248,11 +249,7 @@ _OWN_KEY: Final[Mapping[str, str]] = {"KeyType": "AWS_OWNED_CMK"}
 
 
 def _encryption_of(params: Structure) -> dict[str, str]:
-    """The encryption that a request asks for; empty: none.
-
-    Raises:
-        AwsError: A customer's key is not named, or another is.
-    """
+    """The encryption that a request asks for, empty: none; raises AwsError if key and kind do not fit."""
     configuration = params.get("DeliveryStreamEncryptionConfigurationInput") or {}
     if not configuration:
         return {}

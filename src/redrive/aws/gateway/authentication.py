@@ -157,13 +157,13 @@ class TrustAll:
         self._callers: dict[tuple[str, str], Caller] = {}
 
     def remembered_caller(self, request: Request, service: str) -> Caller | None:
-        """See `Authentication.remembered_caller`: whoever called before, as nearly every caller did."""
+        """The caller, if it has called before, as nearly every caller has; None: ask `caller`."""
         scope = credential_scope(request)
         caller = None if scope is None else self._callers.get((scope.access_key_id, scope.region))
         return None if caller is None else self._note_use(caller, service)
 
     async def caller(self, request: Request, service: str) -> Caller:
-        """See `Authentication.caller`; refuses a region that is none, and nobody else."""
+        """The caller that a request claims to be of; raises AwsError if its region is none."""
         scope = _scope(request, service, self._region)
         if scope is None:
             return self._nobody
@@ -214,11 +214,11 @@ class SigV4Verifier:
         self._region = region
 
     def remembered_caller(self, request: Request, service: str) -> Caller | None:  # noqa: ARG002 - the other way needs them
-        """See `Authentication.remembered_caller`: each request is proved anew."""
+        """None: each request is verified anew."""
         return None
 
     async def caller(self, request: Request, service: str) -> Caller:
-        """See `Authentication.caller`."""
+        """The caller whose key has signed the request; raises AwsError if the signature is not valid."""
         scope = _scope(request, service, self._region)
         holder = None if scope is None else await self._holders.of(scope.access_key_id, token_of(request))
         try:
@@ -239,6 +239,7 @@ class SigV4Verifier:
         return Caller(principal, signature.region)
 
     def _verify(self, request: Request, secret: str | None, service: str) -> VerifiedSignature:
+        """Verify the signature of a request; raises SignatureRefused. A secret of None fits no signature."""
         if service == "s3":
             return self._verify_s3(request, secret)
         path = request.path

@@ -26,18 +26,7 @@ _NO_KEYS: Final[Mapping[str, Values]] = {}
 async def check_own_policies(
     call: Call, facade: Facade, service: str, operation: str, params: Structure
 ) -> None:
-    """Refuse a user, a role or a service what its own policies do not allow, unless the facade asks about it.
-
-    Args:
-        call: The call.
-        facade: The service.
-        service: Botocore's name of it.
-        operation: Of it.
-        params: Its parameters, checked.
-
-    Raises:
-        AwsError: The service's own for a caller without permission.
-    """
+    """Refuse what the caller's own policies do not allow, unless the facade asks about it; raises AwsError."""
     if not call.principal.is_restricted:
         return
     action = facade.action(call, operation)

@@ -76,7 +76,7 @@ class Gateway:
         return _BODY_BYTES_MAX if service is None else profile_of(service).body_bytes_max
 
     async def answer(self, request: Request) -> Response:
-        """Answer one request."""
+        """Recognise, authenticate and carry out one request; errors are answers, too."""
         request_id = id_text(self._runtime.message_id())
         recognition = recognise(request)
         if request.record is not None:

@@ -74,24 +74,24 @@ class OwedCallProfile:
         self.name: Final = dialect
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
-        """See `DeliveryProfile.context`."""
+        """The settings for deliveries of a subscription, here the same for all."""
         return SubscriptionContext(topic, subscription, self, plan=_PLAN, headers=whole_envelope)
 
     def refusal(
         self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
     ) -> Attempt | None:
-        """See `DeliveryProfile.refusal`; never asked, since nothing here goes to a queue by itself."""
+        """Not asked: nothing here goes to a queue by itself."""
         raise NotImplementedError
 
     async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
-        """See `DeliveryProfile.render`."""
+        """The request that carries an owed call, with the account and the region that it is made in."""
         (delivery,) = deliveries
         account, region = context.topic.name.account, context.topic.name.region.partition(":")[0]
         headers = {_ACCOUNT: account, _REGION: region}
         return PushRequest("", delivery.body.encode(), "application/json", headers, _TIMEOUT_MS)
 
     def follow_ups(self, _fact: Attempted) -> Sequence[FollowUp]:
-        """See `DeliveryProfile.follow_ups`: none; whoever owes a call says elsewhere how it went."""
+        """No messages: whoever owes a call says elsewhere how it went."""
         return ()
 
 
@@ -103,16 +103,7 @@ def owed_profiles(dialect: str) -> Callable[[object], Mapping[str, DeliveryProfi
 async def make_call(
     call: Awaitable[object], service: str, text: Callable[[AwsError], str]
 ) -> tuple[str | None, Attempt]:
-    """Make a call.
-
-    Args:
-        call: The call.
-        service: The service that is called.
-        text: Words a refusal.
-
-    Returns:
-        The reason of a failure, None: the call did not fail; and the attempt.
-    """
+    """Make a call; returns the reason of a failure (None: there is none), and the attempt. `text` words a refusal."""
     try:
         await call
     except StoreUnavailable as error:

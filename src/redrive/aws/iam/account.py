@@ -160,6 +160,7 @@ class AbsentOperations:
 
 
 def _policies(holder: PolicyHolder, word: str) -> Structure:
+    """The members of a holder's details that have its policies."""
     return {
         f"{word}PolicyList": [
             {"PolicyName": name, "PolicyDocument": url_encoded(text)} for name, text in holder.inline.items()

@@ -102,11 +102,7 @@ HOLDERS: Final[tuple[Entity[Any], ...]] = (GROUPS, USERS, ROLES)
 
 
 def name_in(call: Call, params: Structure) -> str:
-    """The name of the user in a request, or else of the calling user.
-
-    Raises:
-        AwsError: The request names no user, and the caller is none.
-    """
+    """The name of the user in a request, or of the calling user; raises AwsError if there is neither."""
     name: str = params.get("UserName") or call.principal.keys.get("aws:username", "")
     if not name:
         raise invalid("Must specify userName when calling with non-User credentials")
@@ -182,6 +178,7 @@ def _as_structure(word: str, entity: Named) -> dict[str, Any]:
 
 
 def _details(holder: PolicyHolder) -> Structure:
+    """The members of a holder that only its own description has."""
     details: Structure = {}
     if holder.boundary:
         details["PermissionsBoundary"] = {

@@ -126,11 +126,11 @@ class EntityTags:
         return operation_names.operations(self)
 
     async def tags(self, request: TagRequest) -> Tags:
-        """See `Tagged.tags`."""
+        """The tags of the entity that a request names; raises AwsError if there is none."""
         return (await self._read(self._resources.documents, request.call, request.params)).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
-        """See `Tagged.retag`."""
+        """Change the tags of the entity that a request names; raises AwsError if there is none."""
 
         async def decide(draft: Draft) -> None:
             entity = await self._read(draft, request.call, request.params)

@@ -29,6 +29,8 @@ def guard_all(operations: Mapping[str, Verb], documents: Documents) -> dict[str,
 
 
 def _guard(operation: str, verb: Verb, documents: Documents) -> Verb:
+    """An operation that checks restricted callers first."""
+
     async def guard(call: Call, params: Structure) -> Structure:
         if call.principal.is_restricted:
             await _check(call, operation, params, documents)

@@ -79,6 +79,8 @@ class RoleOperations(EntityOperations[Role]):
         return await self._delete(call, params, check_unused)
 
     async def _change(self, call: Call, params: Structure, change: Callable[[Role], Role]) -> Role:
+        """Change a role; raises AwsError if it does not exist."""
+
         async def decide(draft: Draft) -> Role:
             role = await self._get_in(draft, call, params)
             return draft.change(ROLES.kind, role.key, role, change)

@@ -123,12 +123,7 @@ def is_number(text: str) -> bool:
 
 
 def name_fault(name: str, foreign: re.Pattern[str]) -> str | None:
-    """The fault of an attribute name, in the words of SNS; None for a good name.
-
-    Args:
-        name: The text.
-        foreign: Matches the characters that are not allowed.
-    """
+    """The fault of an attribute's name, as SNS words it; None: none. `foreign` matches characters not allowed."""
     if not name:
         return "Message attribute name can not be empty."  # chosen
     if len(name.encode()) > NAME_BYTES_MAX:

@@ -36,7 +36,7 @@ class ErrorMaker(Protocol):
     """Makes errors of one service."""
 
     def __call__(self, code: str, message: str = "", query_message: str | None = None) -> AwsError:
-        """See `Service.error`."""
+        """Make an error; `query_message`: its text in the Query protocol, if that differs."""
         ...
 
 

@@ -116,15 +116,15 @@ class OfferedService:
         self._engine = engine
 
     async def scopes(self, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
-        """See `Facade.scopes`."""
+        """The resources that the caller's own policies have to allow for a call; none: the operation asks itself."""
         return await self.service.scopes(self._engine, call, operation, params)
 
     def action(self, call: Call, operation: str) -> str:
-        """See `Facade.action`."""
+        """The action that a caller needs for an operation, as `iam:PassRole`."""
         return self.service.action_of(call, operation)
 
     def translated(self, refusal: RedriveError) -> AwsError:
-        """See `Facade.translated`."""
+        """The service's error for a refusal of the engine."""
         return self.service.translated(refusal)
 
 

@@ -76,7 +76,7 @@ class Tagging:
         return self.checked(pairs, of_stack=of_stack)
 
     def checked(self, pairs: Sequence[tuple[str, str]], *, of_stack: bool = False) -> dict[str, str]:
-        """Tags by their keys; see `read`."""
+        """Tags by their keys, with the checks of `read`; `of_stack` allows keys that begin with `aws:`."""
         if self.duplicate and len({self._compared_key(key) for key, _ in pairs}) < len(pairs):
             raise self.duplicate()
         for key, value in pairs:

@@ -89,6 +89,7 @@ class Aliases:
         return {"Aliases": [_as_structure(alias) for alias in page], **answer}
 
     async def _target(self, call: Call, key_id: str, operation: str) -> KmsKey:
+        """The key that an alias may be given to; raises AwsError."""
         if key_id.startswith(_PREFIX) or ":alias/" in key_id:
             raise not_valid("Aliases must refer to keys. Not aliases")
         key = await self._access.changeable_key(call, key_id, operation)

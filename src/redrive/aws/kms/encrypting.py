@@ -166,6 +166,7 @@ class Encrypting:
         return answer
 
     async def _data_key(self, call: Call, params: Structure, operation: str) -> Structure:
+        """A new data key, in clear and encrypted; raises AwsError."""
         check_no_recipient(params)
         number = _data_key_bytes(params)
         context = checked_context(params.get("EncryptionContext"))

@@ -49,11 +49,11 @@ class KeyTags:
         self._access = access
 
     async def tags(self, request: TagRequest) -> Tags:
-        """See `Tagged.tags`."""
+        """The tags of the key that a request names; raises AwsError if there is none."""
         return (await self._access.managed_key(request.call, request.params["KeyId"], request.operation)).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
-        """See `Tagged.retag`."""
+        """Change the tags of the key that a request names; raises AwsError if there is none."""
         key = await self._access.changeable_key(request.call, request.params["KeyId"], request.operation)
         await self._keyring.change(key.name, lambda current: replace(current, tags=change(current.tags)))
 
@@ -173,6 +173,7 @@ class Keys:
         return await self._switch(call, params, "DisableKey", on=False)
 
     async def _switch(self, call: Call, params: Structure, operation: str, *, on: bool) -> Structure:
+        """Enable or disable a key; raises AwsError."""
         key = await self._access.changeable_key(call, params["KeyId"], operation)
         if key.state(call.now) == PENDING_IMPORT:
             raise wrong_state(key, "pending import")

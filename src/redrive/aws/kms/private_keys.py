@@ -189,6 +189,7 @@ def _oaep(algorithm: str) -> padding.OAEP:
 
 
 def _digest(algorithm: str, message: bytes, *, is_digest: bool) -> hashes.HashAlgorithm | Prehashed:
+    """The hash that a signature is made of; `is_digest`: the message is hashed already. Raises AwsError."""
     digest: hashes.HashAlgorithm = _DIGESTS[algorithm[-3:]]()
     if not is_digest:
         return digest

@@ -134,7 +134,7 @@ class Functions:
         self._open_functions = open_functions
 
     async def check(self, _call: Call, group: ResourceName, arn: str, role: str) -> None:
-        """See `LogDestination.check`: there is such a function, its policy allows it, and it logs elsewhere."""
+        """Refuse a function that does not exist, lets no log group in, or logs to the same group."""
         if role:
             raise invalid("destinationArn for vendor lambda cannot be used with roleArn")
         try:
@@ -151,7 +151,7 @@ class Functions:
         await self._check_other_group(group, arn)
 
     async def deliver(self, group: ResourceName, log_batch: LogBatch) -> None:
-        """See `LogDestination.deliver`; refused, too, where the function has come to log to that group itself."""
+        """Invoke the function with events; raises AwsError, too, if it has come to log to that group itself."""
         await self._check_other_group(group, log_batch.destination)
         data = b64encode(log_batch.to_bytes(group.account)).decode()
         await self._invoke(
@@ -192,7 +192,7 @@ class DeliveryStreams:
         self._roles = ServiceRoles(identities, _SERVICE, _SESSION, _unassumable)
 
     async def check(self, call: Call, group: ResourceName, arn: str, role: str) -> None:
-        """See `LogDestination.check`: the stream takes a message, put there as the role."""
+        """Refuse a stream that does not take a message from the role."""
         if not role:
             raise invalid("destinationArn for vendor firehose cannot be used without roleArn")
         await self._roles.check(call, role)
@@ -204,7 +204,7 @@ class DeliveryStreams:
             raise invalid(_UNTESTED) from refusal
 
     async def deliver(self, group: ResourceName, log_batch: LogBatch) -> None:
-        """See `LogDestination.deliver`."""
+        """Put events into the stream, as one record."""
         record = log_batch.to_bytes(group.account)
         await self._put(group, log_batch.destination, log_batch.role, record)
 

@@ -64,6 +64,7 @@ class PutEventOperations:
 
 
 def _check(events: Sequence[Structure]) -> None:
+    """Refuse events that are too many bytes, out of order, or of more than a day."""
     sizes = [len(event["message"].encode()) + EVENT_BYTES for event in events]
     if sum(sizes) > BATCH_BYTES_MAX:
         raise invalid(f"Upload too large: {sum(sizes)} bytes exceeds limit of {BATCH_BYTES_MAX}")

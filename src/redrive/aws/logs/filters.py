@@ -108,6 +108,7 @@ class MetricFilters:
 
 
 def _check(transformation: Structure) -> None:
+    """Refuse a transformation whose namespace, dimensions or value are not acceptable."""
     if transformation["metricNamespace"].startswith(_OWN):
         raise invalid(f"Metric namespace must not begin with {_OWN}")
     dimensions = transformation.get("dimensions") or {}
@@ -123,6 +124,7 @@ def _check(transformation: Structure) -> None:
 
 
 def _number(text: str | None) -> float | None:
+    """The finite number that a text is; None: it is none."""
     try:
         number = float(text or "")
     except ValueError:

@@ -143,11 +143,11 @@ class LogGroupOperations:
     # ---- tags --------------------------------------------------------------------------------------------
 
     async def tags(self, request: TagRequest) -> Tags:
-        """See `Tagged.tags`."""
+        """The tags of the log group that a request names; raises AwsError if there is none."""
         return (await self._places.group(_tagged_group_name(request.call, request.params))).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
-        """See `Tagged.retag`."""
+        """Change the tags of the log group that a request names; raises AwsError if there is none."""
         await self._update(
             _tagged_group_name(request.call, request.params),
             lambda group: replace(group, tags=change(group.tags)),

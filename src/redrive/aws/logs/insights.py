@@ -100,7 +100,7 @@ class _Builder:
         self._is_aggregated = False
 
     def query(self) -> Query:
-        """The query."""
+        """Read the whole query, command by command."""
         every = tokens_of(self._text)
         for tokens in _commands(every):
             if not tokens:
@@ -202,6 +202,7 @@ def _weight(token: LanguageToken) -> int:
 
 
 def _commands(tokens: Sequence[LanguageToken]) -> list[list[LanguageToken]]:
+    """The tokens of each command, between the pipes."""
     commands: list[list[LanguageToken]] = [[]]
     for token in tokens:
         if token.sign == "|":

@@ -152,6 +152,7 @@ class InsightsReader(LanguageReader):
         return contains(left, token.text) if token.kind == "text" else matches(left, regex(token.text))
 
     def _inside(self, left: Compute) -> Compute:
+        """Read the list behind `in`: true if one of its values equals the left one."""
         self.need("[")
         choices = self.several(self._sum, ",")
         self.need("]")
@@ -165,6 +166,7 @@ class InsightsReader(LanguageReader):
         return self._chain(self._operand, ("*", "/", "%", "^"))
 
     def _chain(self, operand: Callable[[], Compute], signs: Sequence[str]) -> Compute:
+        """Read operands with operators of one precedence between them, which group from the left."""
         first = operand()
         others: list[tuple[str, Compute]] = []
         while sign := self.take(*signs):
@@ -179,6 +181,7 @@ class InsightsReader(LanguageReader):
         return (lambda row: calculate(nought, [("-", operand)], row)) if is_negated else operand
 
     def _plain(self) -> Compute:
+        """Read a field, a text, a number, a call, or what stands in parentheses."""
         if self.take("("):
             value = self.either()
             self.need(")")

@@ -136,6 +136,8 @@ def calculate(first: Compute, others: Sequence[tuple[str, Compute]], row: Fields
 
 
 def _of_number(compute: Callable[[float], float]) -> Callable[[Value], Value]:
+    """A function of values by one of numbers; of no number it is None."""
+
     def computed(value: Value) -> Value:
         number = number_of(value)
         return None if number is None else compute(number)

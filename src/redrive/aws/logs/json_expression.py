@@ -68,6 +68,7 @@ class _PatternReader(LanguageReader):
         return tests[0] if len(tests) == 1 else lambda document: all(test(document) for test in tests)
 
     def _primary(self) -> Test:
+        """Read a test of one selector, or what stands in parentheses."""
         if self.take("("):
             with self.nested():
                 test = self.either()

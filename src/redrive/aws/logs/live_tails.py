@@ -87,7 +87,7 @@ class FollowedGroup:
         self._streams: dict[int, str | None] = {}  # None: deleted
 
     async def begin(self) -> None:
-        """Begin behind what is there, or go on there: what stands before it is left out."""
+        """Begin, or go on, behind the last event there is now; earlier ones are left out."""
         last = LogQuery(self.group.id, limit=1, arrived_after=0, backwards=True)
         events = await self._store.find_events(last)
         self._after = events[0].seq if events else 0
@@ -322,6 +322,7 @@ def _selection(params: Structure) -> _Selection:
 
 
 def _stream_filter(stream_names: frozenset[str], prefixes: tuple[str, ...]) -> Callable[[str], bool]:
+    """A test of streams by their names or, if there are none, by beginnings of names."""
     return (
         (lambda stream: stream in stream_names)
         if stream_names

@@ -176,7 +176,7 @@ class _Scan:
         self.is_over = False
 
     def take(self, group: LogGroup, streams: Mapping[int, str], page: Sequence[LogEvent]) -> None:
-        """Look at a page of events."""
+        """Add rows for those events of a page that match; `is_over`, if that takes more than the budget has."""
         try:
             for event in page:
                 self.budget.spend(self._query.weight * (1 + len(event.message) // CHARS_PER_STEP))
@@ -247,7 +247,7 @@ def _gather(prefix: str, value: Any, fields: dict[str, Value], depth: int) -> No
 
 
 def _within_size(results: Iterable[Any]) -> list[Any]:
-    """As many results as are kept."""
+    """The first results, as far as they fit into what is kept of a query."""
     rows: list[Any] = []
     size = 0
     for row in results:

@@ -54,6 +54,7 @@ async def _scopes(engine: Engine, call: Call, operation: str, params: Structure)
 
 
 def _of_group(arn: str, params: Structure) -> ResourceScope:
+    """The streams of a group that a call is about, as policies name them."""
     streams = f"{arn}:log-stream:"
     if name := params.get("logStreamName"):
         return ResourceScope(f"{streams}{name}", (arn,))

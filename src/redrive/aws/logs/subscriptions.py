@@ -141,6 +141,7 @@ class SubscriptionFilters:
         return deliveries
 
     def _as_structure_of_event(self, event: LogEvent) -> Mapping[str, Any]:
+        """An event as destinations get it; its id is the time and a random number."""
         number = int.from_bytes(self._engine.runtime.message_id()) % 10**_ID_DIGITS
         return {
             "id": f"{event.at:020d}{number:0{_ID_DIGITS}d}",

@@ -103,7 +103,7 @@ def _not_empty(name: str) -> AwsError:
 
 
 def _region(call: Call, params: Structure) -> str:
-    """The region of a new bucket."""
+    """The region of a new bucket, by its constraint, else us-east-1; callers elsewhere may only name their own."""
     constraint = (params.get("CreateBucketConfiguration") or {}).get("LocationConstraint") or ""
     region = _OLD_NAMES.get(constraint, constraint) or _FIRST_REGION
     if call.region not in (_FIRST_REGION, region):

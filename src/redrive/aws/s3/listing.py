@@ -180,6 +180,7 @@ class ObjectListing:
 
 
 def _request(params: Structure, after: str) -> _ListRequest:
+    """The settings of a list that a call asks for; raises AwsError."""
     limit = params.get("MaxKeys")
     if limit is not None and limit < 0:
         raise invalid("Argument maxKeys must be an integer between 0 and 2147483647", ArgumentName="maxKeys")

@@ -298,6 +298,7 @@ def _as_structure(record: ObjectRecord, params: Structure, byte_range: ByteRange
 
 
 def _overrides(params: Structure) -> Structure:
+    """The headers that a request wants in the answer instead of the stored ones; raises AwsError."""
     parameters = {name: params.get(f"Response{name}") for name in STORED_HEADERS}
     overrides = {name: _text(value) for name, value in parameters.items() if value}
     if any(_CONTROL.search(text) or not text.isascii() for text in overrides.values()):

@@ -143,6 +143,7 @@ class Confirmations:
 
 
 def _topic_region(call: Call, arn: str) -> str:
+    """The region of a topic's ARN, which signed callers have to call in; raises AwsError."""
     try:
         parsed = names.sns_arn(arn, "Topic")
     except AwsError:

@@ -82,7 +82,7 @@ class SnsDeliveryProfile:
     # ---- what only the subscription changes --------------------------------------------------------------
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
-        """See `DeliveryProfile.context`; a failed confirmation is not dead-lettered."""
+        """The settings for a subscription's deliveries; a failed confirmation is not dead-lettered."""
         over_http = subscription.protocol in destinations.HTTP
         return SubscriptionContext(
             topic,
@@ -101,6 +101,7 @@ class SnsDeliveryProfile:
         )
 
     def _plan(self, topic: Topic, subscription: Subscription) -> Plan:
+        """The plan for retries of a subscription: its delivery policy over HTTP, else its protocol's."""
         if subscription.protocol not in destinations.HTTP:
             return destinations.PROTOCOLS[subscription.protocol].plan
         client_errors_delivered = self._client_errors_delivered or subscription.client_errors_delivered
@@ -113,7 +114,7 @@ class SnsDeliveryProfile:
     def refusal(
         self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
     ) -> Attempt | None:
-        """See `DeliveryProfile.refusal`; each is a client error."""
+        """The client error with which a queue refuses a message; None: it takes it."""
         if queue is None:
             return _MISSING
         if not self._takes(queue, context.topic):
@@ -126,6 +127,7 @@ class SnsDeliveryProfile:
         return None
 
     def _takes(self, queue: Queue, topic: Topic) -> bool:
+        """True if the queue lets the topic in, by its policy or (without one) as one of its account."""
         text = queue.attributes.get("Policy")
         if text is None:
             return self._open_queues and queue.name.account == topic.name.account
@@ -134,7 +136,7 @@ class SnsDeliveryProfile:
     # ---- what an endpoint gets ---------------------------------------------------------------------------
 
     async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
-        """See `DeliveryProfile.render`; streams alone have batches, in parts."""
+        """The request of one attempt; only those to streams have several deliveries, in parts."""
         first, *others = [await self._render_one(context, delivery) for delivery in deliveries]
         if not others:
             return first
@@ -163,7 +165,7 @@ class SnsDeliveryProfile:
     # ---- what follows ------------------------------------------------------------------------------------
 
     def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
-        """See `DeliveryProfile.follow_ups`: an event of its application, where a device could not be pushed to."""
+        """The event of its application, if a push to a device has failed; no other messages."""
         return events.failure_follow_ups(fact) if fact.subscription.protocol == "application" else ()
 
 

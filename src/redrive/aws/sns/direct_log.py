@@ -80,7 +80,7 @@ class DeviceLog(Listener):
 
     @override
     def published(self, topic: Topic, messages: int, matched: int, body_bytes: int, now: int) -> None:
-        """See `Listener.published`; a publication to a device is counted, one to a topic is not."""
+        """Count publications straight to a device; those to a topic are not counted here."""
         application = platform.application_behind(topic.name)
         if application is None or not messages:
             return
@@ -91,7 +91,7 @@ class DeviceLog(Listener):
 
     @override
     def attempted(self, fact: Attempted) -> None:
-        """See `Listener.attempted`; of a push."""
+        """Count and log an attempt to push to a device."""
         device = platform.device_at(fact.subscription.endpoint)
         if device is None:
             return
@@ -172,7 +172,7 @@ class TextMessageLog(Listener):
 
     @override
     def attempted(self, fact: Attempted) -> None:
-        """See `Listener.attempted`; of a text message."""
+        """Count and log an attempt to send a text message."""
         account, region = account_and_region_of(fact.subscription)
         attributes = self._attributes(f"{account}/{region}") or {}
         if self._log.wants(_TEXT_FEEDBACK, attributes, fact.attempt):

@@ -73,12 +73,7 @@ _ENDINGS: Final = ("RoleArn", "IAMRole")
 
 
 def with_roles_checked(operations: Mapping[str, Verb], identities: Identities) -> dict[str, Verb]:
-    """Operations that refuse roles which their caller may not have SNS act as.
-
-    Args:
-        operations: Of SNS, by name.
-        identities: Users and roles.
-    """
+    """Operations of SNS that refuse roles which their caller may not have SNS act as."""
     logging_roles = ServiceRoles(
         identities,
         "sns",

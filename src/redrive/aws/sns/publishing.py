@@ -223,6 +223,7 @@ def _checked_texts(topic: Topic, entry: Entry, platform: str | None = None) -> m
 
 
 def _texts(entry: Entry, platform: str | None) -> message.Texts:
+    """The text of a message, and those of its own for protocols; raises AwsError."""
     if not entry["Message"]:  # `_check_text_and_subject` refuses it
         return "", {}
     texts = message.texts(entry["Message"], entry.get("MessageStructure"), platform)

@@ -18,6 +18,7 @@ _TOPIC_PARAMETERS: Final = frozenset({"TopicArn", "ResourceArn", "TargetArn"})
 
 
 async def _scopes(_: Engine, call: Call, operation: str, params: Structure) -> Iterable[ResourceScope]:
+    """The resources of a call; none of a topic, whose own policy the operations ask, too."""
     prefix = f"arn:aws:sns:{call.region}:{call.account}"
     if operation == "CreateTopic":
         return [ResourceScope(f"{prefix}:{params['Name']}")]

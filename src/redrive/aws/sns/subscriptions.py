@@ -49,14 +49,7 @@ class SubscriptionOperations:
     def __init__(
         self, engine: Engine, confirmations: Confirmations, tokens: UnsubscribeTokens, filters_max: int
     ) -> None:
-        """Do it through this engine.
-
-        Args:
-            engine: The engine.
-            confirmations: Ask endpoints.
-            tokens: Those of links that unsubscribe.
-            filters_max: How many filters a topic may have.
-        """
+        """Operations on subscriptions; a topic may have `filters_max` filters."""
         self._engine = engine
         self._confirmations = confirmations
         self._tokens = tokens

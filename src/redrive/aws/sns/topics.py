@@ -42,11 +42,11 @@ class TopicTags:
         self._topics = engine.resources.topics
 
     async def tags(self, request: TagRequest) -> Tags:
-        """See `Tagged.tags`."""
+        """The tags of the topic that a request names; raises AwsError if there is none."""
         return (await self._tagged_topic(request.call, request.params, request.operation)).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
-        """See `Tagged.retag`."""
+        """Change the tags of the topic that a request names; raises AwsError if there is none."""
         topic = await self._tagged_topic(request.call, request.params, request.operation)
         await self._topics.update(topic.name, lambda current: replace(current, tags=change(current.tags)))
 
@@ -170,6 +170,7 @@ class TopicOperations:
 
 
 def _check_same(existing: Topic, topic: Topic, attributes: Mapping[str, str]) -> None:
+    """Refuse to create a topic that exists with other attributes, tags or protection."""
     if topic_attributes.differ(existing, topic, attributes):
         raise invalid("Attributes Reason: Topic already exists with different attributes")
     if not topic.tags.items() <= existing.tags.items():  # fewer than it has will do: recorded

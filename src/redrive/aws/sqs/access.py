@@ -180,11 +180,7 @@ class QueueAccess:
 
 
 def check_not_at_queue(call: Call, action: str) -> None:
-    """Refuse an action of the service that was asked of a queue's URL, as Query requests can be.
-
-    Raises:
-        AwsError: `InvalidAction`.
-    """
+    """Refuse an action of the service at a queue's URL, as Query can ask it; raises AwsError (`InvalidAction`)."""
     if "x-amz-target" not in call.request.headers and call.request.path.count("/") > 1:
         text = f"The action {action} is not valid for this endpoint."
         raise error("UnknownOperationException", text)

@@ -220,6 +220,7 @@ def _show_key_reuse(queue: Queue) -> str | None:
 
 
 def _change_sqs_sse(queue: Queue, value: str) -> Queue:
+    """Switch encryption by SQS; it takes the place of a key of KMS."""
     enabled = _read(SQS_SSE, BOOLEAN, value)
     if enabled:
         queue = with_text(queue, KEY, None)
@@ -315,6 +316,7 @@ def needs_counts(names_asked_for: Iterable[str]) -> bool:
 
 
 def _read_only(queue: Queue, counts: Counts) -> dict[str, str]:
+    """The attributes of a queue that nobody sets."""
     numbers = (counts.available, counts.claimed, counts.delayed)
     return {
         "QueueArn": names.arn_of(queue.name),

@@ -58,11 +58,7 @@ def malformed_id(parameter: str, value: str) -> AwsError:
 
 
 def check_attributes(attributes: Attributes) -> int:
-    """Refuse the attributes that SQS refuses; returns the bytes that names, types and values add to the message.
-
-    Raises:
-        AwsError: `InvalidParameterValue`.
-    """
+    """The bytes that attributes add to a message; raises AwsError (`InvalidParameterValue`) if SQS refuses one."""
     if len(attributes) > ATTRIBUTES_MAX:
         raise _invalid(
             f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{ATTRIBUTES_MAX}]."

@@ -146,11 +146,7 @@ def _is_true(text: str | None) -> bool:
 
 
 def _queue_asked_for(request: Request, codec: Codec) -> tuple[str, str]:
-    """The region, where the path names one, and the queue's URL.
-
-    Raises:
-        AwsError: The call is not one for this endpoint, or names no queue.
-    """
+    """The region, if the path names one, and the queue's URL; raises AwsError if the call names no queue."""
     recognition = recognise(request)
     if recognition is not None and recognition.operation != _OPERATION:
         raise AwsError("InvalidRequest", f"This endpoint only accepts {_OPERATION} calls")

@@ -189,11 +189,11 @@ class QueueOperations:
     # ---- tags ------------------------------------------------------------------------------------------------
 
     async def tags(self, request: TagRequest) -> Tags:
-        """See `Tagged.tags`."""
+        """The tags of the queue that a request names; raises AwsError if there is none."""
         return (await self._access.at(request.call, request.params["QueueUrl"], request.operation)).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
-        """See `Tagged.retag`."""
+        """Change the tags of the queue that a request names; raises AwsError if there is none."""
         queue = await self._access.at(request.call, request.params["QueueUrl"], request.operation)
         if request.operation == TAGS.add:
             _check_no_null(request.call, "Tags")

@@ -85,6 +85,7 @@ class Readers:
         return readable
 
     async def _refusal(self, call: Call, queue: Queue, deliveries: Sequence[Delivery]) -> KeyUnusable | None:
+        """The refusal of a reader whose rights do not cover the deliveries' keys; None: they do."""
         try:
             await self._encryption.check_reader(call.principal, call.region, deliveries, reuse_ms(queue))
         except KeyUnusable as refusal:

@@ -193,6 +193,7 @@ def _check_batch_ids(queue: Queue, entry: Entry) -> None:
 
 
 def _delay_ms(queue: Queue, entry: Entry) -> int | None:
+    """The delay of a message; None: the queue's own. Raises AwsError."""
     seconds: int | None = entry.get("DelaySeconds")
     if seconds is None:
         return None
@@ -210,6 +211,7 @@ def _delay_ms(queue: Queue, entry: Entry) -> int | None:
 
 
 def _trace_header(call: Call, entry: Entry) -> str | None:
+    """The trace of a message, of its system attributes or else of the request; raises AwsError."""
     system = entry.get("MessageSystemAttributes")
     if not system:
         return call.request.headers.get(_TRACE_HTTP_HEADER)

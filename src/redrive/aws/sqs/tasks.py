@@ -108,6 +108,7 @@ def _handle(task: MoveTask) -> str:
 
 
 def _read_handle(text: str) -> tuple[str, str]:
+    """The task's id and its source's ARN, from a handle; raises AwsError."""
     try:
         document = orjson.loads(b64decode(text, validate=True))
         task_id, arn = document["taskId"], document["sourceArn"]

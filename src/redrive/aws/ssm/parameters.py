@@ -252,14 +252,14 @@ class ParameterTags:
         self._documents = engine.resources.documents
 
     async def tags(self, request: TagRequest) -> Tags:
-        """See `Tagged.tags`."""
+        """The tags of the parameter that a request names; raises AwsError if there is none."""
         parameter = await self._documents.get(PARAMETER, _key(request.call, request.params))
         if parameter is None:
             raise _invalid_resource_id(request.params)
         return parameter.tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
-        """See `Tagged.retag`."""
+        """Change the tags of the parameter that a request names; raises AwsError if there is none."""
         try:
             await self._documents.update(
                 PARAMETER,

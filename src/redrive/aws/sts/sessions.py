@@ -143,6 +143,7 @@ def _check_trust(call: Call, arn: str, role: Role | None, params: Structure, tag
 
 
 def _needed_actions(params: Structure, tags: Mapping[str, str]) -> Iterator[str]:
+    """The actions that a caller needs to assume a role with these parameters."""
     yield "sts:AssumeRole"
     if params.get("SourceIdentity"):
         yield "sts:SetSourceIdentity"

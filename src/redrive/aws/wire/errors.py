@@ -104,9 +104,5 @@ _COMMON_BY_CODE: Final = {kind.code: kind for kind in COMMON}
 
 
 def common(code: str, message: str = "", query_message: str | None = None) -> AwsError:
-    """Return an error of the framework, for code that knows no service.
-
-    Raises:
-        KeyError: `code` is not the code of a row of `COMMON`.
-    """
+    """An error that all services have; raises KeyError if `code` is not one of `COMMON`."""
     return _COMMON_BY_CODE[code].says(message, query_message)

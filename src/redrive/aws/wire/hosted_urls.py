@@ -37,6 +37,7 @@ def hosted_url(base_url: str, name: str, path: str) -> str:
 
 
 def _is_here(host: str) -> bool:
+    """True if a host is this machine: `localhost`, a name below it, or a loopback address."""
     if host == _HERE or host.endswith(f".{_HERE}"):
         return True
     try:

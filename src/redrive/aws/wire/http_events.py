@@ -35,13 +35,7 @@ class EventContext(NamedTuple):
 
 
 def trace_of(request: Request, now: int, request_id: str) -> str:
-    """The name of a request in traces: the caller's, or a new one.
-
-    Args:
-        request: As it came.
-        now: ms.
-        request_id: Of its answer.
-    """
+    """The name of a request in traces: its own, or a new one of the moment (ms) and the request's id."""
     new_trace = f"Root=1-{now // 1000:08x}-{request_id.replace('-', '')[:24]}"
     return request.headers.get("x-amzn-trace-id") or new_trace
 

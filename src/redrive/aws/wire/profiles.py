@@ -91,11 +91,7 @@ REST_JSON: Final = frozenset({"rest-json"})
 
 @cache
 def profile_of(service: str) -> Profile:
-    """The profile of the service that botocore calls so, out of the service's folder.
-
-    Raises:
-        KeyError: Redrive knows no such service.
-    """
+    """The profile of the service that botocore calls so, from its folder; raises KeyError if Redrive has none."""
     profile: Profile = import_module(f"redrive.aws.{FOLDERS[service]}.service").SERVICE.profile
     return profile
 

@@ -75,6 +75,7 @@ def _from_rfc822(text: str) -> int:
 
 
 def _milliseconds(moment: datetime) -> int:
+    """The milliseconds since the epoch of a moment, in UTC if it has no zone; raises ValueError."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     since = aware - _EPOCH
     timestamp_ms = (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000

@@ -107,6 +107,7 @@ class Checks:
                 return self._with_own_rules(shape, None)
 
     def _structure_checker(self, shape: Shape) -> Checker:
+        """A checker for the required members, and of the members that have checkers themselves."""
         spell = self._spelling.member
         required = [
             (name, spell(shape.members[name]))
@@ -225,6 +226,7 @@ def _path_text(path: _Path) -> str:
 
 
 def _both(first: Checker | None, second: Checker | None) -> Checker | None:
+    """A checker that does the work of two."""
     if first is None or second is None:
         return first or second
 

@@ -313,6 +313,7 @@ class HttpAuthorizers:
 
 
 def _event(exchange: Exchange, version: str, identity: Sequence[str]) -> Mapping[str, Any]:
+    """The event of a function that authorizes, in the payload format of `version`."""
     arn = exchange.stage_place.arn(exchange.request.method, exchange.path)
     identity_text = ",".join(identity)
     if version == "1.0":

@@ -301,6 +301,7 @@ class _BodyCheck:
             raise BodyInvalid(f"{path}: not is met")
 
     def _fits(self, value: Any, schema: Any, path: str, depth: int) -> bool:
+        """True if a value keeps to a schema."""
         try:
             self.check(value, schema, path, depth + 1)
         except BodyInvalid:

@@ -213,22 +213,18 @@ class HttpApiOperations:
     # ---- tags ------------------------------------------------------------------------------------------------
 
     async def tags(self, request: TagRequest) -> Tags:
-        """See `Tagged.tags`."""
+        """The tags of the HTTP API that a request names; raises AwsError if there is none."""
         return (await self._apis.api(request.call, _tagged_api_id(request.params))).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
-        """See `Tagged.retag`."""
+        """Change the tags of the HTTP API that a request names; raises AwsError if there is none."""
         await self._apis.edit(
             request.call, _tagged_api_id(request.params), lambda api: replace(api, tags=change(api.tags))
         )
 
 
 def _with_quick_changes(tree: Tree, params: Structure) -> Tree:
-    """The tree of an API that was created with a target, after a change of its target, role or route.
-
-    Raises:
-        AwsError: `BadRequestException`: it was created without a target.
-    """
+    """An API's parts after a change of the target it was created with; raises AwsError if it has none."""
     integration = {"IntegrationUri": params.get("Target"), "CredentialsArn": params.get("CredentialsArn")}
     members_by_section = {INTEGRATIONS: integration, ROUTES: {"RouteKey": params.get("RouteKey")}}
     changed_tree = dict(tree)

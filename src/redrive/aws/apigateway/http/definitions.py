@@ -24,11 +24,7 @@ _ID_CHARS: Final = 7
 
 
 def read_tree(document: Mapping[str, Any], rng: random.Random) -> Tree:
-    """The routes, integrations and authorizers of a definition.
-
-    Raises:
-        AwsError: `BadRequestException`: a part of it is not acceptable.
-    """
+    """The routes, integrations and authorizers of a definition; raises AwsError if one is not acceptable."""
     try:
         return _read_tree(document, rng)
     except MALFORMED:
@@ -93,6 +89,7 @@ def _authorization(
 
 
 def _authorizer(name: str, definition: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
+    """The authorizer that a security scheme defines; raises AwsError if it is not acceptable."""
     sources = definition.get("identitySource") or []
     configuration = definition.get("jwtConfiguration")
     ttl = definition.get("authorizerResultTtlInSeconds")
@@ -127,6 +124,7 @@ def _route_key(path: str, name: str) -> str:
 
 
 def _integration(integration_id: str, definition: Mapping[str, Any]) -> dict[str, Any]:
+    """The integration that an operation defines; raises AwsError if it is not acceptable."""
     members = {
         "IntegrationType": str(definition.get("type", "")).upper(),
         "IntegrationMethod": definition.get("httpMethod"),

@@ -170,6 +170,7 @@ class HttpApiFront:
     # ---- integrations ----------------------------------------------------------------------------------------
 
     async def _call_integration(self, exchange: Exchange, integration: Mapping[str, Any]) -> ApiAnswer:
+        """The answer of an integration: of another server, of a service or of a function."""
         if integration["IntegrationType"] == "HTTP_PROXY":
             return await self._pass_through(exchange, integration)
         path = "/$default" if exchange.route == "$default" else exchange.route.partition(" ")[2]
@@ -212,6 +213,7 @@ class HttpApiFront:
         return ApiAnswer(response.status, response.body, {"content-type": response.content_type})
 
     async def _pass_through(self, exchange: Exchange, integration: Mapping[str, Any]) -> ApiAnswer:
+        """The answer of another server to the request as it came."""
         request, method = exchange.request, integration["IntegrationMethod"]
         url = url_with(exchange, integration["IntegrationUri"], exchange.parameters, request.query)
         return await self._outgoing.ask(

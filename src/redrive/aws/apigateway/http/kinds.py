@@ -161,7 +161,7 @@ class HttpPartOperations:
         self._rng = engine.runtime.rng
 
     async def create(self, call: Call, params: Structure) -> Structure:
-        """Create a part."""
+        """Create a part of an API by a request; returns it as callers see it."""
         kind = self._kind
         if not kind.is_named:
             params = {**params, kind.id: new_id(self._rng, _ID_CHARS)}

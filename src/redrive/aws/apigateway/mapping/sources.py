@@ -145,6 +145,7 @@ class InputObject(HostObject):
         return None
 
     def _read(self, budget: Budget) -> Any:
+        """The body's value, read when it is first asked for."""
         if not self._is_read:
             budget.spend_chars(len(self.body))
             try:
@@ -165,6 +166,7 @@ class InputObject(HostObject):
         return (exchange.header(name) if value is None else value) or ""
 
     def _parameters(self) -> dict[str, dict[str, str]]:
+        """The parameters of the request by where they stand."""
         exchange = self._exchange
         return {
             "path": dict(exchange.parameters),

@@ -150,6 +150,7 @@ def answer_from(answer: Mapping[str, Any], *, allows_base64: bool) -> ApiAnswer:
 
 
 def _object(value: Any) -> Mapping[str, Any]:
+    """An object as it is, null as an empty one; raises Refusal for other values."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -220,11 +221,7 @@ def event_v2_members(exchange: Exchange) -> dict[str, Any]:
 
 
 def answer_v2_of(payload: bytes) -> ApiAnswer:
-    """The answer in a function's payload, which is a response if it has a status, and else a body.
-
-    Raises:
-        Refusal: It is a response, but malformed.
-    """
+    """The answer in a payload: a response if it has a status, else a body; raises Refusal if it is malformed."""
     try:
         response = http_events.response_in(payload)
     except orjson.JSONDecodeError:

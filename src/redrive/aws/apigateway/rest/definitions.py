@@ -105,11 +105,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def import_tree(before: Tree, document: Mapping[str, Any], rng: random.Random, api_id: str) -> Tree:
-    """A tree after the import of a definition, whose parts override those of the tree.
-
-    Raises:
-        AwsError: `BadRequestException`: a part of it is not acceptable.
-    """
+    """A tree overridden by the parts of a definition; raises AwsError if one is not acceptable."""
     try:
         return _import_tree(before, document, rng, api_id)
     except MALFORMED:

@@ -180,6 +180,7 @@ class Integrations:
     async def _backend_answer(
         self, exchange: Exchange, integration: Mapping[str, Any], mapped: MappedRequest
     ) -> ApiAnswer:
+        """The answer of what is behind an integration that maps requests: nothing, a server or a service."""
         if integration["type"] == "MOCK":
             return _mock_answer(mapped)
         if integration["type"] == "HTTP":
@@ -226,6 +227,7 @@ class Integrations:
     async def _pass_through(
         self, exchange: Exchange, integration: Mapping[str, Any], binary: Sequence[str]
     ) -> ApiAnswer:
+        """The answer of another server to the request, with the parameters that the integration maps."""
         request = exchange.request
         body = _request_body(exchange, integration, binary)
         mapped = await map_request(exchange, {**integration, "requestTemplates": {}}, body)

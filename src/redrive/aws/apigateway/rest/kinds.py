@@ -195,11 +195,7 @@ class PartKind:
         return [str(params[step[1:-1]]) if step.startswith("{") else step for step in self.tree_path]
 
     def part_in(self, tree: Tree, params: Structure) -> Structure:
-        """The part that parameters name.
-
-        Raises:
-            AwsError: `NotFoundException`, for the first absent part on the path.
-        """
+        """The part that parameters name; raises AwsError (`NotFoundException`) for the first absent one on the path."""
         path = self.path(params)
         for length in range(1, len(path) + 1):
             if value_at(tree, path[:length]) is None:

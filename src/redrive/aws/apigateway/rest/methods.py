@@ -343,11 +343,7 @@ def integration_of(params: Mapping[str, Any], resource_id: str) -> dict[str, Any
 
 
 def integration_response_of(params: Mapping[str, Any]) -> dict[str, Any]:
-    """An integration's response as it is stored.
-
-    Raises:
-        AwsError: `BadRequestException`: it converts bodies in an unknown way.
-    """
+    """An integration's response as it is stored; raises AwsError if it converts bodies in an unknown way."""
     settings = {name: params[name] for name in _RESPONSE if params.get(name) is not None}
     check_content_handling(settings)
     templates = params.get("responseTemplates")

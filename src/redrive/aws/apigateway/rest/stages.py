@@ -118,11 +118,7 @@ def _no_canary(api: RestApi, stage: str | None) -> AwsError:
 
 
 def deployment_of(api: RestApi, deployment_id: str, now: int, description: str) -> ApiDeployment:
-    """A deployment of an API in its present state.
-
-    Raises:
-        AwsError: `BadRequestException`: it has no methods, or one without an integration.
-    """
+    """A deployment of an API as it is now; raises AwsError if a method is missing, or its integration."""
     methods = [
         method
         for resource in api.tree[RESOURCES].values()

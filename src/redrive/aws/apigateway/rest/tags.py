@@ -48,7 +48,7 @@ class ApiTags:
         self._engine = engine
 
     async def tags(self, request: TagRequest) -> Tags:
-        """See `Tagged.tags`."""
+        """The tags of the part of API Gateway that a request names; raises AwsError if there is none."""
         kind, document_id, stage = _document_of(request.params["resourceArn"])
         document = await self._engine.resources.documents.get(
             kind, api_key(request.call.account, request.call.region, document_id)
@@ -64,7 +64,7 @@ class ApiTags:
         return stage_tree.get("tags") or {}
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
-        """See `Tagged.retag`."""
+        """Change the tags of the part of API Gateway that a request names; raises AwsError if there is none."""
         kind, document_id, stage = _document_of(request.params["resourceArn"])
         key = api_key(request.call.account, request.call.region, document_id)
 

@@ -248,6 +248,7 @@ class Change:
         return ""
 
     def _outputs(self, values: StackValues) -> list[StackOutput]:
+        """The outputs of the stack with their values."""
         summaries = []
         for output in values.program.outputs:
             value, export = values.output(output)
@@ -255,6 +256,7 @@ class Change:
         return summaries
 
     async def _check_exports(self, outputs: Sequence[StackOutput]) -> None:
+        """Refuse names of exports that another stack has; raises TemplateInvalid."""
         for output in outputs:
             if not output.export:
                 continue

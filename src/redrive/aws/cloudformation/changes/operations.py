@@ -142,6 +142,7 @@ class StackOperations:
     # ---- carrying on -------------------------------------------------------------------------------------------------
 
     async def _carry_on(self, operation: StackOperation) -> None:
+        """Work on a change while its lease is renewed, then end it."""
         renewals = None if self._simulated else asyncio.ensure_future(self._renew_lease(operation))
         try:
             stack = await self._engine.resources.documents.get(STACK, operation.stack)
@@ -168,6 +169,8 @@ class StackOperations:
                 await self._engine.resources.documents.update(OPERATION, operation.key, renew)
 
     async def _end(self, operation: StackOperation) -> None:
+        """Write that the change has ended, if it is still this node's."""
+
         async def decide(draft: Draft) -> None:
             current = await draft.get(OPERATION, operation.key)
             if current is not None and current.id == operation.id and self._tasks.is_ours(current):

@@ -71,6 +71,7 @@ def denial(action: str, logical_id: str) -> str:
 
 
 def _applies(statement: Mapping[str, Any], action: str, logical_id: str, kind: str) -> bool:
+    """True if a statement is about the action, the resource and its type."""
     resource_name = f"LogicalResourceId/{logical_id}"
     return (
         _matches(statement, "Action", action)

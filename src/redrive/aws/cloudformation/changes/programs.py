@@ -176,11 +176,7 @@ def program_of(
     settings: StackSettings,
     known: Sequence[str] = KNOWN,
 ) -> TemplateProgram:
-    """The program of a template, as it was read, for a stack with some settings.
-
-    Raises:
-        TemplateInvalid: It cannot be used with them.
-    """
+    """The program of a template for a stack with some settings; raises TemplateInvalid if these do not fit."""
     values = known_values(source, name, stack, settings)
     return make_program(read_template(source, values), values, known)
 
@@ -222,11 +218,7 @@ async def with_included_parts(
 async def translate_template(
     source: Mapping[str, Any], name: ResourceName, stack: str, settings: StackSettings, translator: Translator
 ) -> Mapping[str, Any]:
-    """Returns a template with its serverless resources translated.
-
-    Raises:
-        TemplateInvalid: It is refused, or names an unknown transform.
-    """
+    """Returns a template with its serverless resources translated; raises TemplateInvalid if it is refused."""
     unknown = [item for item in transforms_of(source) if item not in TRANSFORMS]
     if unknown:
         raise TemplateInvalid(f"No transform named {unknown[0]} found.")

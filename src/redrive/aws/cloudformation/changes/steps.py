@@ -186,6 +186,7 @@ class Steps(StepParts):
         *,
         is_resumed: bool,
     ) -> None:
+        """Update a resource in place; what the service replaced by itself becomes a leftover."""
         if not is_resumed:
             await self._write(after, event_of(self._stack, after, after.updated_at), imports=imports)
 

@@ -73,7 +73,7 @@ class _Waiter:
         self.woken.set()
 
     async def sleep(self) -> None:
-        """Return once it is woken; a waiter that sleeps does not count as work under way."""
+        """Return once woken. A waiter does not count as work while it sleeps; `wake` counts it again."""
         if not self.woken.is_set():
             self.is_asleep = True
             self.activity.add(-1)

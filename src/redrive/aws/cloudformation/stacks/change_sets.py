@@ -228,6 +228,7 @@ class ChangeSetOperations:
         return {}
 
     async def _read(self, call: Call, params: Structure) -> tuple[ChangeSet, Stack]:
+        """The change set that a request names, and its stack; raises AwsError."""
         change_set = await find_change_set(
             self._engine, call, params["ChangeSetName"], params.get("StackName")
         )
@@ -256,6 +257,7 @@ def _execution_status(stack: Stack, change_set: ChangeSet) -> str:
 
 
 def _summary(stack: Stack, change_set: ChangeSet) -> dict[str, Any]:
+    """A change set as lists have it."""
     description = {
         "ChangeSetName": change_set.name,
         "ChangeSetId": _arn(stack, change_set),

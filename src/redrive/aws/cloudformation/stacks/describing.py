@@ -157,6 +157,7 @@ async def parameter_descriptions(
 
 
 def _common_members(stack: Stack) -> Structure:
+    """The members of a stack that both its description and its summary have."""
     description: Structure = {
         "StackId": stack.arn,
         "StackName": stack.name.name,

@@ -346,6 +346,7 @@ class StackChanges:
         return await offload(call.account, work)
 
     async def _body(self, call: Call, params: Structure, stack: Stack | None) -> str:
+        """The text of the template that a request names; raises AwsError if it names none."""
         if params.get("UsePreviousTemplate") and stack is not None:
             return await self._programs.body(stack, stack.settings.template)
         body = await template_body(self._services, call, params)

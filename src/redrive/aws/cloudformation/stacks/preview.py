@@ -119,6 +119,7 @@ def _changed_parameters(before: StackSettings, after: StackSettings) -> frozense
 def _of_resources(
     current: Mapping[str, StackResource], values: StackValues, changed_parameters: frozenset[str]
 ) -> list[Change]:
+    """The changes of resources, in order of their dependencies."""
     replaced_ids: set[str] = set()  # `_of_resource` adds to them: those that depend on one change, too
     changes: list[Change] = []
     for name in _dependency_order(values.program):

@@ -153,6 +153,7 @@ class TemplateOperations:
 
 
 def _capabilities(template: Template) -> Structure:
+    """The members of an answer about needed capabilities; none if the template needs none."""
     capabilities = needed_capabilities(template)
     if not capabilities:
         return {}

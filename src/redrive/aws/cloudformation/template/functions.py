@@ -300,6 +300,7 @@ def _or(argument: Any, scope: EvaluationScope) -> bool:
 
 
 def _operands(name: str, argument: Any) -> list[Any]:
+    """The operands of `Fn::And` or `Fn::Or`; raises TemplateInvalid if they are too few or too many."""
     if not isinstance(argument, list) or not _OPERANDS_MIN <= len(argument) <= _OPERANDS_MAX:
         raise template_error(
             f"every {name} object requires a list of at least 2 and at most 10 boolean parameters."

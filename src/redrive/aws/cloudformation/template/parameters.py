@@ -102,6 +102,7 @@ def _allowed_values(definition: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _limit(name: str, definition: Mapping[str, Any], key: str, default: float) -> float:
+    """A bound in a parameter's declaration, or the default; raises TemplateInvalid."""
     value = definition.get(key, default)
     try:
         return float(value)

@@ -206,11 +206,7 @@ def read_template(source: Mapping[str, Any], values: Mapping[str, Any]) -> Templ
 
 
 def without_loops(source: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a template with its loops written out; only an extended one may have any.
-
-    Raises:
-        TemplateInvalid: A loop is malformed.
-    """
+    """A template with its loops written out, which only an extended one may have; raises TemplateInvalid."""
     if not is_extended(source):
         return source
     return write_out_loops(

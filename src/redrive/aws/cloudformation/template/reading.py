@@ -199,6 +199,7 @@ def check_depth(document: Any) -> None:
 
 
 def _read_json(body: str) -> Any:
+    """The value of a text in JSON, or in the flow style of YAML, which looks like it; raises TemplateInvalid."""
     try:
         return json.loads(body, parse_constant=_refuse)
     except json.JSONDecodeError as error:

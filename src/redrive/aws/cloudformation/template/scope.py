@@ -77,7 +77,7 @@ class EvaluationScope:
 def pseudo_parameters(
     account: str, region: str, stack_name: str, stack_id: str, topics: list[str]
 ) -> dict[str, Any]:
-    """The parameters that every template has."""
+    """The parameters that every template has, as `AWS::Region`, by name."""
     return {
         "AWS::AccountId": account,
         "AWS::Region": region,

@@ -141,6 +141,7 @@ def _check_top(source: Mapping[str, Any]) -> None:
 
 
 def _entries(source: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The members of a section, each an object under a valid name; raises TemplateInvalid."""
     entries = section(source, name)
     for key, value in entries.items():
         if not isinstance(value, Mapping):

@@ -198,6 +198,7 @@ class _LoopWriter:
             raise template_error(f"Fn::ForEach makes more than {TEXT_CHARS_MAX} characters.")
 
     def _loop(self, key: str, loop: Any, variables: Mapping[str, str]) -> dict[str, Any]:
+        """The members that a loop writes, one body for each item of its collection."""
         match loop:
             case [str(variable), collection, Mapping() as body] if body:
                 pass
@@ -212,6 +213,7 @@ class _LoopWriter:
         return expanded
 
     def _collection(self, key: str, collection: Any, variables: Mapping[str, str]) -> list[str]:
+        """The items of a loop's collection as texts; lists in it are flattened."""
         elements = evaluate(self.write(collection, variables), self.scope)
         if not isinstance(elements, list):
             raise template_error(f"{key}: its collection must be a list.")

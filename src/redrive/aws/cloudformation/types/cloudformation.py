@@ -110,6 +110,7 @@ async def _send(ask: Ask, token: str, event: Mapping[str, Any]) -> None:
 
 
 def _outcome(spec: ResourceSpec, request_id: str, answer: Mapping[str, Any]) -> ResourceState:
+    """The state after a provider's answer; raises TemplateInvalid if the provider failed."""
     if answer.get("Status") != "SUCCESS":
         raise TemplateInvalid(
             "Received response status [FAILED] from custom resource. Message returned:"

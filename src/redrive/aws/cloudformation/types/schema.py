@@ -96,6 +96,7 @@ class _Converter:
     def _members(
         self, value: Mapping[str, Any], schema: Mapping[str, Any], path: str
     ) -> Iterator[tuple[str, Any]]:
+        """The members of an object, converted; those that are missing or unknown are faults."""
         properties = schema.get("properties", {})
         for name in schema.get("required", ()):
             if name not in value:

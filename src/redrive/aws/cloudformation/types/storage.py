@@ -212,6 +212,7 @@ class DeliveryStreamType(ResourceType):
 
 
 async def _encrypt(ask: Ask, name: str, before: Any, after: Any) -> None:
+    """Start or stop the encryption of a delivery stream where the template changes it."""
     if before == after:
         return
     identifiers = {"DeliveryStreamName": name}

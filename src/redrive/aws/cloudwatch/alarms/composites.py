@@ -245,6 +245,7 @@ def _children_in_rule(rule: RuleNode, children: Sequence[Alarm]) -> list[Alarm]:
 
 
 def _data(children: Sequence[Alarm]) -> str:
+    """The reason data of a composite alarm: the children that triggered it, in JSON."""
     children_data = [
         {
             "arn": child.arn,

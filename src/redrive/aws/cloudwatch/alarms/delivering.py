@@ -138,6 +138,7 @@ class ActionEndpoint:
         """There is nothing to let go of."""
 
     async def _call(self, action: Action, name: ResourceName) -> None:
+        """Publish an action to its topic, or invoke its function with it."""
         if action.service == "sns":
             await self._calls.call(
                 "sns", "Publish", dict(action.params), self._caller("cloudwatch", name), name.region

@@ -178,6 +178,7 @@ def _says_nothing(watch: AlarmWatch, verdict: AlarmVerdict) -> bool:
 
 
 def _target_state(watch: AlarmWatch, verdict: AlarmVerdict, now: int) -> TargetState:
+    """The state that a verdict leads to, with its reason."""
     is_m_of_n = bool(watch.alarm.given.get("DatapointsToAlarm"))
     data = data_of(
         watch.rule,

@@ -51,7 +51,7 @@ def triggering_alarms(alarm: Alarm) -> Sequence[Mapping[str, Any]]:
 
 
 def publication(change: StateChange, topic_arn: str) -> Structure:
-    """The parameters of `Publish`."""
+    """The parameters of `Publish` that tell a topic of a change of state."""
     subject = _subject(change.alarm)
     texts = {"default": orjson.dumps(_message(change)).decode(), "sms": subject, "email": mail(change)}
     return {
@@ -94,6 +94,7 @@ def _message(change: StateChange) -> dict[str, Any]:
 
 
 def _children(alarm: Alarm) -> dict[str, Any]:
+    """The member of a message about the children that triggered a composite alarm."""
     children = triggering_alarms(alarm)
     return {
         "TriggeringChildren": [

@@ -173,12 +173,12 @@ class AlarmTags:
         self._documents = documents
 
     async def tags(self, request: TagRequest) -> Tags:
-        """See `Tagged.tags`; an alarm that is not there has none (recorded)."""
+        """The tags of the alarm that a request names; an alarm that is not there has none (recorded)."""
         alarm = await self._documents.get(ALARMS, _name(request.call, request.params).key)
         return {} if alarm is None else alarm.tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
-        """See `Tagged.retag`."""
+        """Change the tags of the alarm that a request names."""
         try:
             await self._documents.update(
                 ALARMS,

@@ -110,6 +110,7 @@ class AlarmReadings:
     async def _values(
         self, source: WatchedMetric, query: PointQuery, unit: str
     ) -> dict[int, list[ValueCount]]:
+        """The counts of each value, by period, in one unit."""
         point_query = PointQuery(source.series, query.since, query.until, query.period_ms)
         values: dict[int, list[ValueCount]] = {}
         for value in await self._store.find_values(point_query):

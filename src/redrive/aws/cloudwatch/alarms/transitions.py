@@ -69,6 +69,7 @@ class Transitions:
 
 
 def _item(change: StateChange) -> HistoryItem:
+    """The entry of the history for a change of state."""
     alarm, before = change.alarm, change.before
     data = {"version": "1.0", "oldState": _state(before), "newState": _state(alarm.state)}
     summary = f"Alarm updated from {before.value} to {alarm.state.value}"

@@ -137,6 +137,7 @@ def _of_points(rule: Rule, verdict: AlarmVerdict, *, is_m_of_n: bool) -> str:
 
 
 def _of_missing(rule: Rule, verdict: AlarmVerdict) -> str:
+    """The part of a reason about periods without datapoints."""
     missing = verdict.missing
     treatment = "Breaching" if rule.missing == BREACHING else "NonBreaching"
     return (

@@ -116,6 +116,7 @@ def period_of(queries: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _source(alarm: Alarm, name: str, query: Mapping[str, Any], statistic_name: str) -> WatchedMetric:
+    """The metric that an alarm, or one of its queries, watches."""
     requested_statistic = statistic(statistic_name)
     if requested_statistic is None:
         raise ValueError(f"there is no statistic {statistic_name}")
@@ -195,6 +196,7 @@ class AlarmRegistry:
         return self._alarms.get(key)
 
     def _keep(self, key: str, alarm: Alarm) -> None:
+        """Remember an alarm, and the watch of one that is evaluated by itself."""
         self._alarms[key] = alarm
         if alarm.kind == METRIC:
             self._watches[key] = AlarmWatch.of(alarm)

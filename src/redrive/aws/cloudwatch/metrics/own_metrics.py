@@ -136,7 +136,7 @@ _BY_SERIES: Final = {namespace.series: namespace for namespace in NAMESPACES.val
 
 
 def series_of(account: str, region: str, metric: MetricName) -> list[Series]:
-    """The series whose points a metric's are."""
+    """The series that a metric's points are stored under: Redrive's own metrics have the names of telemetry."""
     namespace = NAMESPACES.get(metric.namespace)
     if namespace is None:
         return [Series(account, region, *metric)]

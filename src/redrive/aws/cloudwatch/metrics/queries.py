@@ -124,11 +124,7 @@ class Queries:
     async def _rows_of_expressions(
         self, call: Call, request: _DataRequest, start: int, end: int
     ) -> list[_Row]:
-        """All rows that are shown, of metrics and of expressions on them.
-
-        Raises:
-            AwsError: They have more points than expressions may.
-        """
+        """All rows that are shown, of metrics and expressions; raises AwsError if they have too many points."""
         span = TimeSpan.of(start, end, request.metrics[0].period_seconds)
         metric_rows: list[_Row] = []
         points_budget = Budget(EXPRESSION_POINTS_MAX)
@@ -208,6 +204,7 @@ def _check_times(start: int, end: int) -> None:
 
 
 def _request(structures: Sequence[Structure]) -> _DataRequest:
+    """The queries of a call, checked; raises AwsError."""
     if len(structures) > QUERIES_MAX:
         raise unreadable(f"The collection MetricDataQueries must not have a size greater than {QUERIES_MAX}.")
     ids = [query["Id"] for query in structures]
@@ -239,6 +236,7 @@ def _check_expressions(metrics: Sequence[_Query], expressions: Sequence[_Math]) 
 
 
 def _query(path: str, query: Structure) -> _Query | _Math:
+    """The query of a structure, checked; `path` names it in errors. Raises AwsError."""
     if not _ID.fullmatch(query["Id"]):
         raise unreadable(
             f"The value {query['Id']} for parameter {path}.Id is not matching the expected pattern"
@@ -261,6 +259,7 @@ def _query(path: str, query: Structure) -> _Query | _Math:
 
 
 def _of_metric(path: str, query: Structure, metric_stat: Structure) -> _Query:
+    """The query for a metric, checked; `path` names it in errors. Raises AwsError."""
     metric_params, period_seconds = metric_stat["Metric"], metric_stat["Period"]
     for name in ("Namespace", "MetricName"):
         if not metric_params.get(name):
@@ -302,6 +301,7 @@ def _page(
 
 
 def _result(row: _Row, label: str, points: Sequence[tuple[int, float]], *, whole: bool) -> Structure:
+    """A query's result as answers have it; `whole`: no later page has more of it."""
     result: Structure = {
         "Id": row.query.id,
         "Label": label,

@@ -131,6 +131,7 @@ class Datapoints:
 
 
 def _span(params: Structure) -> TimeSpan:
+    """The span of time that a call asks for, checked; raises AwsError."""
     period_seconds: int = params["Period"]
     if params["StartTime"] >= params["EndTime"]:
         raise invalid("The parameter StartTime must be less than the parameter EndTime.")
@@ -154,6 +155,7 @@ def _extended_statistic(name: str) -> Statistic:
 
 
 def _datapoint(measurement: Measurement, statistics: list[Statistic], *, extended: bool) -> Structure | None:
+    """A datapoint as answers have it; None: the period has none of the statistics."""
     all_values = {statistic.name: statistic.of(measurement) for statistic in statistics}
     values = {name: value for name, value in all_values.items() if value is not None}
     if not values:

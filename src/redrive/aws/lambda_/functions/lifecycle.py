@@ -118,6 +118,7 @@ class FunctionOperations:
         return render(await self._variables.readable(call, latest_version), state=CREATING)
 
     def _blank(self, call: Call, reference: FunctionReference, params: Structure) -> Configuration:
+        """The configuration of a new function before its code is stored."""
         return Configuration(
             reference.name,
             LATEST,

@@ -188,6 +188,7 @@ def new_statement(arn: str, params: Structure) -> dict[str, Any]:
 
 
 def _statement(reference: FunctionReference, params: Structure) -> dict[str, Any]:
+    """The statement that a request adds to a function's policy, with its conditions."""
     statement = new_statement(reference.arn, params)
     conditions: dict[str, dict[str, str]] = {}
     for parameter, (operator, key) in _CONDITIONS.items():

@@ -32,7 +32,7 @@ class FunctionTags:
         self._lookup = lookup
 
     async def tags(self, request: TagRequest) -> Tags:
-        """See `Tagged.tags`."""
+        """The tags of the function that a request names; raises AwsError if there is none."""
         arn: str = request.params["Resource"]
         if _MAPPING in arn:
             mapping = await self._resources.documents.get(MAPPING, _key(request.call, arn, request.operation))
@@ -40,7 +40,7 @@ class FunctionTags:
         return (await self._lookup.function(request.call, _function(arn), request.operation)).tags
 
     async def retag(self, request: TagRequest, change: TagChange) -> None:
-        """See `Tagged.retag`."""
+        """Change the tags of the function that a request names; raises AwsError if there is none."""
         arn: str = request.params["Resource"]
         if request.params.get("Tags") == {}:
             raise invalid("An error occurred and the request cannot be processed.")
@@ -65,6 +65,7 @@ class FunctionTags:
 
 
 def _function(arn: str) -> names.FunctionReference:
+    """The function that an ARN names, without a qualifier; raises AwsError."""
     if _CAPACITY in arn:
         raise no_such(f"Capacity provider not found: {arn}")
     reference = names.of_arn(arn)

@@ -134,6 +134,7 @@ async def _check_function_in(draft: Draft, reference: FunctionReference, arn: st
 
 
 def _with_changes(before: EventSettings, params: Structure) -> EventSettings:
+    """The settings with those that a request changes."""
     destinations = params.get("DestinationConfig") or {}
     return replace(
         before,

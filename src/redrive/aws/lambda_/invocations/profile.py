@@ -59,7 +59,7 @@ class LambdaDeliveryProfile:
         self._notes = notes  # What is remembered of a message's attempts, by its backlog's number and its id
 
     def context(self, topic: Topic, subscription: Subscription) -> SubscriptionContext:
-        """See `DeliveryProfile.context`; no event has a dead-letter queue in the engine's sense: see `follow_ups`."""
+        """The settings for deliveries of events or records, which have no dead-letter queue: see `follow_ups`."""
         is_of_events = subscription.id == INVOCATIONS
         return SubscriptionContext(
             topic,
@@ -74,11 +74,11 @@ class LambdaDeliveryProfile:
     def refusal(
         self, context: SubscriptionContext, queue: Queue | None, body: str, headers: bytes | None = None
     ) -> Attempt | None:
-        """See `DeliveryProfile.refusal`; never asked, since nothing here goes to a queue by itself."""
+        """Not asked: nothing here goes to a queue by itself."""
         raise NotImplementedError
 
     async def render(self, context: SubscriptionContext, deliveries: Sequence[Delivery]) -> PushRequest:
-        """See `DeliveryProfile.render`."""
+        """The request for an invocation, or for a letter or a record to a target."""
         (delivery,) = deliveries
         if context.subscription.id == INVOCATIONS:
             return _invocation(context, delivery, await self._invoked_before(delivery))
@@ -107,7 +107,7 @@ class LambdaDeliveryProfile:
         return before - sum(note.reason in _UNCOUNTED for note in notes)
 
     def follow_ups(self, fact: Attempted) -> Sequence[FollowUp]:
-        """See `DeliveryProfile.follow_ups`: a letter to the dead-letter target, and a record to the destination."""
+        """The messages after an event's end: a letter to the dead-letter target, a record to the destination."""
         if fact.subscription.id != INVOCATIONS:
             return ()
         targets = fact.subscription.attributes
@@ -128,6 +128,7 @@ def _render_at_once(context: SubscriptionContext, deliveries: Sequence[Delivery]
 
 
 def _invocation(context: SubscriptionContext, delivery: Delivery, invoked_before: int) -> PushRequest:
+    """The request to invoke a function for an event, which `invoked_before` times was tried before."""
     event = InvocationEvent.unpack(delivery.headers, context.subscription.endpoint)
     headers = {
         ACCOUNT: context.topic.name.account,

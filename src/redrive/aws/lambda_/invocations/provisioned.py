@@ -226,6 +226,7 @@ class ProvisionedConcurrency:
             )
 
     def _state(self, config: Provisioned) -> Structure:
+        """The settings with the state of their processes as answers have them."""
         ready, failure = self._warmth.readiness(config)
         state = _as_structure(config, ready)
         if ready >= config.wanted:

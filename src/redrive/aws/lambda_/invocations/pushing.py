@@ -67,7 +67,7 @@ class InvocationEndpoint(DirectEndpoint):
 
     @override
     def begin(self, push_request: PushRequest, take: Callable[[Attempt], None]) -> Callable[[], None] | None:
-        """See `DirectEndpoint.begin`: where an environment rests, and there is no choice of versions."""
+        """Begin an invocation if an environment rests and there is one version; None: `push` has to be called."""
         target = self._lookup.known_at(push_request.endpoint)
         if target is None or target.function.reserved == 0 or (target.alias and target.alias.weights):
             return None
@@ -275,6 +275,7 @@ def _request(push_request: PushRequest, trace: str) -> tuple[str, Structure]:
 
 
 def _refused(error: AwsError) -> Attempt:
+    """The attempt that an error of a target makes; whether it is tried again depends on the error."""
     if error.code in _SLOWER:
         return failure(AttemptResult.FAILED, Reason.THROTTLED, error.status, error.code, error.message)
     if not error.sender:

@@ -56,13 +56,13 @@ class AnswerStream(AnswerParts):
 
     @override
     def begin(self, content_type: str) -> None:
-        """See `AnswerParts.begin`."""
+        """Take an answer of this type from now on."""
         self.begun, self.content_type = True, content_type
         self._wake()
 
     @override
     def add(self, part: bytes, resume: Callable[[], None]) -> bool:
-        """See `AnswerParts.add`."""
+        """Take a part; False: no more is to be read of the function until `resume` is called."""
         if self._has_no_reader:
             return True
         self._parts.append(part)

@@ -91,6 +91,7 @@ def item_of(mapping: EventSourceMapping, delivery: Delivery, message: Structure)
 
 
 def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A message's attribute as events of Lambda have it."""
     value_members = {"stringValue": value["StringValue"]} if "StringValue" in value else {}
     if "BinaryValue" in value:
         binary = value["BinaryValue"]

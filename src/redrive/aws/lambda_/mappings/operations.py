@@ -91,6 +91,7 @@ def check_parameters(params: Structure) -> None:
 
 
 def _check(mapping: EventSourceMapping) -> None:
+    """Refuse a batch size or window that the mapping's queue may not have."""
     maximum = ORDERED_BATCH_MAX if mapping.ordered else BATCH_MAX
     if mapping.batch_size > maximum:
         raise invalid(f"Maximum batch size is {maximum} for this event source type.")  # chosen

@@ -76,6 +76,7 @@ def head_of(prelude: bytes, body: bytes = b"") -> Response:
 
 
 def _response(answer: Mapping[str, Any], body: bytes) -> Response:
+    """The response that a function's answer describes; raises AnswerMalformed."""
     headers = _read_headers(answer.get("headers") or {})
     types = [value for name, value in headers.items() if name.lower() == "content-type"]
     remaining = {name: value for name, value in headers.items() if name.lower() not in _OURS}
@@ -116,6 +117,7 @@ def _text(value: object) -> str:
 
 
 def _content(answer: Mapping[str, Any]) -> bytes:
+    """The body of a function's answer; raises AnswerMalformed."""
     body = answer.get("body")
     if body is None:
         return b""

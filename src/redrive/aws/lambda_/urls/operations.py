@@ -112,6 +112,7 @@ class UrlOperations:
 
 
 def _read(call: Call, params: Structure) -> FunctionReference:
+    """The function and the alias that a request names; raises AwsError."""
     reference = names.read(call, params["FunctionName"], params.get("Qualifier"))
     qualifier = reference.qualifier
     if qualifier is not None and (qualifier == LATEST or is_version(qualifier)):

@@ -144,11 +144,7 @@ def for_google(device_message: DeviceMessage, token: str) -> Notification:
 
 
 def for_amazon(device_message: DeviceMessage) -> Notification:
-    """A message for Amazon Device Messaging.
-
-    Raises:
-        Unsendable: It is malformed, or its time is over; a TTL of 0 means nothing there.
-    """
+    """A message for Amazon Device Messaging, where a TTL of 0 means nothing; raises Unsendable."""
     document: dict[str, Any] = (
         _document(device_message) if device_message.is_own else {"data": {"default": device_message.text}}
     )
@@ -219,7 +215,7 @@ def _seconds_left(device_message: DeviceMessage) -> int | None:
 
 
 def _push_type(platform: str, document: Mapping[str, Any]) -> str:
-    """`background` for a silent notification, as SNS determines it."""
+    """The `apns-push-type`: `voip`, `background` for a silent notification, else `alert`, as SNS determines it."""
     if "VOIP" in platform:
         return "voip"
     aps = document.get("aps")

@@ -128,6 +128,7 @@ class DeviceEndpoint:
         return self._documents.known(APPLICATION, key) or self._applications.get(key)
 
     async def _push_to(self, application: Application, device: Device, push_request: PushRequest) -> Attempt:
+        """Push a message to a device, unless it or its application is disabled."""
         if application.attributes[ENABLED] != "true":
             return _refusal(Reason.DISABLED, HTTPStatus.BAD_REQUEST, "Platform application is disabled")
         if not device.enabled:

@@ -71,11 +71,7 @@ def check_large(protocols: Iterable[str], number: int) -> None:
 
 
 async def check_filters(subscriptions: Subscriptions, topic: Topic, filters_max: int) -> None:
-    """Refuse a filter policy beyond what a topic or an account's region may have.
-
-    Raises:
-        AwsError: `FilterPolicyLimitExceeded`.
-    """
+    """Refuse a filter policy beyond what a topic or region may have; raises AwsError (`FilterPolicyLimitExceeded`)."""
     topic_filters = (await subscriptions.count(topic.name)).filtered
     account_filters = await subscriptions.count_filtered(topic.name.account, topic.name.region)
     if topic_filters >= filters_max or account_filters >= filters_max * TOPICS_FILTERED:

@@ -61,6 +61,7 @@ def _invalid(message: str) -> AwsError:
 
 
 def _check_value(name: str, attribute: Mapping[str, Any]) -> None:
+    """Refuse an attribute whose type or value is not acceptable."""
     data_type: str = attribute["DataType"]
     kind = messages.kind_of(data_type)
     if kind is None or data_type == f"{kind}.":  # a custom type needs a label after the dot

@@ -50,11 +50,7 @@ _ORDER: Final = (RAW, FILTER_SCOPE)
 
 
 def with_attributes(subscription: Subscription, topic: Topic, attributes: Mapping[str, str]) -> Subscription:
-    """The subscription with all the attributes of a call of Subscribe.
-
-    Raises:
-        AttributeRefused: One is unknown or not acceptable, or one is missing.
-    """
+    """The subscription with all attributes of a Subscribe call; raises AttributeRefused if one is missing or wrong."""
     first = [name for name in _ORDER if name in attributes]
     for name in [*first, *(name for name in attributes if name not in _ORDER)]:
         subscription = with_attribute(subscription, topic, name, attributes[name])

@@ -72,11 +72,7 @@ def _default_policy(name: ResourceName) -> dict[str, Any]:
 
 
 def check(text: str) -> None:
-    """Refuse a text that is no policy, and a policy with actions that a topic does not have.
-
-    Raises:
-        AttributeRefused: With the recorded text.
-    """
+    """Refuse a text that is no policy, or has actions that a topic does not have; raises AttributeRefused."""
     try:
         new_policy(text)
     except PolicyInvalid:
@@ -131,6 +127,7 @@ def without_permission(topic: Topic, label: str) -> str | None:
 
 
 def _account_of(name: str) -> str:
+    """The account that an id, or the ARN of its root, names; raises AwsError."""
     match = _ACCOUNT_ARN.fullmatch(name)
     account = name if match is None else match[1]
     if not is_account(account):

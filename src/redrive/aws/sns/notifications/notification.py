@@ -265,7 +265,7 @@ def message_attributes(attributes: Mapping[str, tuple[str, str]]) -> dict[str, d
 
 
 def signed_text(published: PublishedMessage, text: str) -> str:
-    """The signed part of a notification."""
+    """The text that is signed of a notification: the names and values of its members."""
     return _signed_text(
         {
             "Message": text,
@@ -317,7 +317,7 @@ def question(confirmation: Confirmation) -> str:
 
 
 def signed_question(confirmation: Confirmation, links: Links) -> str:
-    """The signed part of a confirmation."""
+    """The text that is signed of a confirmation."""
     return _signed_text(
         {
             "Message": question(confirmation),

@@ -48,12 +48,7 @@ class Signer:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="redrive-sign")
 
     def sign_now(self, text: str, version: str) -> str:
-        """The signature in base 64; blocks for about 0.2 ms unless it is remembered.
-
-        Args:
-            text: What is signed.
-            version: `1` for SHA-1, `2` for SHA-256.
-        """
+        """The signature in base 64 (version `1`: SHA-1, `2`: SHA-256); blocks for 0.2 ms unless it is remembered."""
         digest = _digest(text, version)
         return self._remembered_signature(digest) or self._remember(digest, self._sign(digest, version))
 

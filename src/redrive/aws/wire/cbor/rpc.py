@@ -105,6 +105,7 @@ def _integer(item: Value, shape: Shape) -> int:
 
 
 def _read_moment(item: Value, shape: Shape) -> int:
+    """The milliseconds of a moment, with or without the tag for seconds since the epoch; raises AwsError."""
     seconds = item.value if type(item) is CBORTag and item.tag == cbor.EPOCH_SECONDS else item
     if type(seconds) is not int and type(seconds) is not float:
         raise _mismatch(shape)

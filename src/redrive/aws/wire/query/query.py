@@ -107,6 +107,7 @@ def _writer_of_each(write_element: XmlWriter) -> XmlWriter:
 
 
 def _entries_writer(tag: str, shape: Shape) -> XmlWriter:
+    """Return the writer of a map: a tag for each entry, with its key and value."""
     write_key = _element_writer(shape.key.query_name or "key", shape.key.shape)
     write_value = _element_writer(shape.value.query_name or "value", shape.value.shape)
 
@@ -282,6 +283,7 @@ class _Frame(NamedTuple):
 
 @cache
 def _frame(operation: Operation) -> _Frame:
+    """The text of an answer around its result."""
     service, wrapper = operation.service, operation.result_wrapper
     return _Frame(
         before=f'{service.profile.xml_declaration}<{operation.name}Response xmlns="{service.xml_namespace}">',

@@ -109,6 +109,7 @@ class RestJsonCodec:
     def _value_outside_body(
         self, member: Member, query: Mapping[str, list[str]], headers: Mapping[str, str]
     ) -> Value | None:
+        """The value of a member in the path, the query or a header; None: it is not there."""
         match member.location:
             case "uri":
                 return value_of(member.shape, [self._parameters[member.json_name]])
@@ -122,6 +123,7 @@ class RestJsonCodec:
                 return None
 
     def _from_body(self, shape: Shape, body: bytes, values_max: int) -> Structure:
+        """The members that the body has: its payload alone, or those of the JSON object in it."""
         if shape.payload:
             member = shape.members[shape.payload]
             if member.shape.type == "blob":

@@ -112,6 +112,7 @@ class RestXmlCodec:
     def _value_outside_body(
         self, member: Member, query: Mapping[str, list[str]], headers: Mapping[str, str]
     ) -> Value | None:
+        """The value of a member in the path, the query or a header; None: it is not there."""
         name = member.json_name
         match member.location:
             case "uri":

@@ -43,11 +43,7 @@ def read_xml(body: bytes) -> Element:
 
 
 def structure_of(shape: Shape, element: Element) -> Structure:
-    """Return the members of a structure that stand in an element; unknown ones are ignored.
-
-    Raises:
-        AwsError: `MalformedXML`: a value is not of its type.
-    """
+    """The members of a structure in an element, without unknown ones; raises AwsError (`MalformedXML`)."""
     children: dict[str, list[Element]] = {}
     for each in element.inner:
         children.setdefault(each.name, []).append(each)

@@ -46,11 +46,7 @@ def is_chunked(request: Request) -> bool:
 
 
 def read_chunked(request: Request) -> ChunkedBody:
-    """Take a body apart; nothing is verified but its form and its length.
-
-    Raises:
-        AwsError: `IncompleteBody` or `MalformedTrailerError`.
-    """
+    """Take a body in chunks apart; only form and length are verified. Raises AwsError."""
     chunks, rest = _read_chunks(request.body)
     trailers = dict(_trailers(rest))
     signature = trailers.pop(_TRAILER_SIGNATURE, None)

@@ -121,11 +121,7 @@ class PresentedSignature(NamedTuple):
 
 
 def read_signature(request: Request) -> PresentedSignature:
-    """Find and take apart the request's signature.
-
-    Raises:
-        SignatureRefused: There is no signature, there are two, or it cannot be read.
-    """
+    """Find and take apart the request's signature; raises SignatureRefused if there is not exactly one."""
     authorization = request.headers.get("authorization")
     in_query = bool(request.query) and "&X-Amz-Algorithm=" in f"&{request.query}"
     if authorization is None:
@@ -142,6 +138,7 @@ def read_signature(request: Request) -> PresentedSignature:
 
 
 def _signature_in_header(request: Request, authorization: str) -> PresentedSignature:
+    """The signature in an `Authorization` header; raises IncompleteSignature."""
     algorithm, *pieces = authorization.replace(",", " ").split(maxsplit=_AUTHORIZATION_PARTS_MAX)
     parts: dict[str, str] = {}
     for piece in pieces:
@@ -176,6 +173,7 @@ def _signature_in_header(request: Request, authorization: str) -> PresentedSigna
 
 
 def _signature_in_query(request: Request) -> PresentedSignature:
+    """The signature of a presigned URL; raises IncompleteSignature."""
     if request.query.count("&") >= QUERY_FIELDS_MAX:
         raise IncompleteSignature(
             f"A presigned query string has at most {QUERY_FIELDS_MAX} parameters. Send them in the body."
@@ -238,6 +236,7 @@ def _header_timestamp(request: Request) -> str:
 # another form raises.
 @lru_cache(maxsize=64)
 def _milliseconds(timestamp: str) -> int:
+    """The milliseconds since the epoch of a timestamp such as `20260102T030405Z`; raises IncompleteSignature."""
     try:
         if _BASIC_FORMAT.fullmatch(timestamp):
             return int(datetime.fromisoformat(timestamp).timestamp()) * 1000

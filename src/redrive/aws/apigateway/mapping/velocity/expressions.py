@@ -55,7 +55,7 @@ class Literal:
     constant: Value
 
     def value(self, scope: TemplateScope) -> Value:
-        """See `Expression`."""
+        """The value of the expression, by the variables of a scope."""
         scope.budget.spend()
         return self.constant
 
@@ -67,7 +67,7 @@ class InterpolatedText:
     nodes: Sequence[TemplateNode]
 
     def value(self, scope: TemplateScope) -> Value:
-        """See `Expression`."""
+        """The value of the expression, by the variables of a scope."""
         scope.budget.spend()
         inner = TemplateScope(scope.budget, scope.names)
         for node in self.nodes:
@@ -82,7 +82,7 @@ class ListLiteral:
     items: Sequence[Expression]
 
     def value(self, scope: TemplateScope) -> Value:
-        """See `Expression`."""
+        """The value of the expression, by the variables of a scope."""
         return values.TemplateList(item.value(scope) for item in self.items)
 
 
@@ -93,7 +93,7 @@ class MapLiteral:
     items: Sequence[tuple[Expression, Expression]]
 
     def value(self, scope: TemplateScope) -> Value:
-        """See `Expression`."""
+        """The value of the expression, by the variables of a scope."""
         members: dict[str, Value] = {}
         for key, item in self.items:
             values.put(members, key.value(scope), item.value(scope))
@@ -108,7 +108,7 @@ class RangeLiteral:
     last: Expression
 
     def value(self, scope: TemplateScope) -> Value:
-        """See `Expression`."""
+        """The value of the expression, by the variables of a scope."""
         first, last = self.first.value(scope), self.last.value(scope)
         if not (isinstance(first, int) and isinstance(last, int)):
             return None
@@ -171,7 +171,7 @@ class Reference:
     steps: Sequence[TemplateMember | TemplateElement | MethodCall]
 
     def value(self, scope: TemplateScope) -> Value:
-        """See `Expression`."""
+        """The value of the expression, by the variables of a scope."""
         scope.budget.spend()
         value = scope.names.get(self.name)
         for step in self.steps:
@@ -179,11 +179,11 @@ class Reference:
         return value
 
     def write(self, scope: TemplateScope) -> None:
-        """See `TemplateNode`."""
+        """Write the text of the node into a scope."""
         scope.write(values.text_of(scope.budget, self.value(scope)))
 
     def put(self, scope: TemplateScope, item: Value) -> None:
-        """Put a value in the place."""
+        """Put a value in the place that the reference leads to."""
         if not self.steps:
             scope.names[self.name] = item
             return
@@ -200,7 +200,7 @@ class Negation:
     operand: Expression
 
     def value(self, scope: TemplateScope) -> Value:
-        """See `Expression`."""
+        """The value of the expression, by the variables of a scope."""
         return not values.is_true(self.operand.value(scope))
 
 
@@ -211,7 +211,7 @@ class Negative:
     operand: Expression
 
     def value(self, scope: TemplateScope) -> Value:
-        """See `Expression`."""
+        """The value of the expression, by the variables of a scope."""
         return values.calculate("-", 0, self.operand.value(scope))
 
 
@@ -224,7 +224,7 @@ class TemplateOperation:
     right: Expression
 
     def value(self, scope: TemplateScope) -> Value:
-        """See `Expression`."""
+        """The value of the expression, by the variables of a scope."""
         scope.budget.spend()
         left = self.left.value(scope)
         if self.operator == "&&":
@@ -260,7 +260,7 @@ class VerbatimText:
     text: str
 
     def write(self, scope: TemplateScope) -> None:
-        """See `TemplateNode`."""
+        """Write the text of the node into a scope."""
         scope.budget.spend()
         scope.write(self.text)
 
@@ -273,7 +273,7 @@ class Set:
     expression: Expression
 
     def write(self, scope: TemplateScope) -> None:
-        """See `TemplateNode`."""
+        """Set the reference; no text is written."""
         self.reference.put(scope, self.expression.value(scope))
 
 
@@ -284,7 +284,7 @@ class If:
     branches: Sequence[tuple[Expression | None, Sequence[TemplateNode]]]
 
     def write(self, scope: TemplateScope) -> None:
-        """See `TemplateNode`."""
+        """Write the text of the node into a scope."""
         for condition, nodes in self.branches:
             scope.budget.spend()
             if condition is None or values.is_true(condition.value(scope)):
@@ -302,7 +302,7 @@ class Foreach:
     nodes: Sequence[TemplateNode]
 
     def write(self, scope: TemplateScope) -> None:
-        """See `TemplateNode`."""
+        """Write the nodes for each item; afterwards the loop's variables have their values from before."""
         collection = self.items.value(scope)
         items = _loop_items(scope.budget, collection)
         before = {name: scope.names.get(name) for name in (self.name, "foreach", "velocityCount")}
@@ -328,6 +328,7 @@ class Foreach:
 
 
 def _loop_items(budget: Budget, items: Any) -> list[Any]:
+    """The items of a list, or the values of a map; none of another value."""
     if not isinstance(items, list | dict):
         return []
     budget.spend(len(items))  # a copy: the loop may change what it goes through
@@ -339,7 +340,7 @@ class Break:
     """`#break`."""
 
     def write(self, _: TemplateScope) -> None:
-        """See `TemplateNode`."""
+        """Write the text of the node into a scope."""
         raise LoopBreak
 
 
@@ -348,5 +349,5 @@ class Stop:
     """`#stop`, and `#return`."""
 
     def write(self, _: TemplateScope) -> None:
-        """See `TemplateNode`."""
+        """Write the text of the node into a scope."""
         raise TemplateStop

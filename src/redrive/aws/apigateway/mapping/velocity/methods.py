@@ -23,11 +23,7 @@ _INTS: Final = 1 << 32
 
 
 def call_method(budget: Budget, value: Value, name: str, arguments: list[Value]) -> Value:
-    """The answer of a method; null for a method that does not exist.
-
-    Raises:
-        TemplateFailed: It does not take these arguments.
-    """
+    """The answer of a method, null if there is none of that name; raises TemplateFailed for its arguments."""
     budget.spend()
     if isinstance(value, HostObject):
         return value.call(budget, name, arguments)

@@ -28,7 +28,7 @@ class CustomFinder:
     lookahead: int | None  # How many bytes after a find it may have read; None: up to the end
 
     def find(self, text: bytes) -> list[Span]:
-        """See `Finder.find`. Each match costs the bytes read for it; where the budget ends, the rest is one match."""
+        """The matches, in order. Each costs the bytes read for it; where the budget ends, the rest is one match."""
         finds: list[Span] = []
         remaining, position = _BUDGET, 0
         for match in self.pattern.finditer(text):
