@@ -1,6 +1,7 @@
 """Functions and the rights of their roles: what comes of an event, what a mapping consumes, and what is logged."""
 
 import io
+import json
 import zipfile
 from typing import Any, Final
 
@@ -14,6 +15,9 @@ TOPIC: Final = f"arn:aws:sns:{REGION}:{ACCOUNT}:prod"
 ADMIN: Final = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:prod-admin"
 BUCKET: Final = "arn:aws:s3:::prod"
 CONSUMES: Final = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+KEY_FOR_ALL: Final = policy(
+    {"Effect": "Allow", "Principal": {"AWS": [ACCOUNT, OTHER]}, "Action": "kms:*", "Resource": "*"}
+)
 LACKING: Final = "The provided execution role does not have permissions to call"
 
 
@@ -159,5 +163,45 @@ def test_a_function_logs_if_its_role_may(*, may_log: bool) -> None:
         await stage.advance(60)
         groups = (await stage.call(stage.root, "logs", "DescribeLogGroups"))["logGroups"]
         assert [group["logGroupName"] for group in groups] == (["/aws/lambda/f"] if may_log else [])
+
+    on_stage(play, functions="on")
+
+
+@pytest.mark.parametrize("owner", [ACCOUNT, OTHER], ids=["its own queue", "a queue of another account"])
+@pytest.mark.parametrize("has_right", [True, False], ids=["with the right", "without it"])
+def test_a_mapping_shows_no_message_whose_key_its_role_may_not_use(owner: str, *, has_right: bool) -> None:
+    """A dead-letter queue without a key holds what was sealed in an encrypted queue."""
+
+    async def play(stage: Stage) -> None:
+        function_owner = stage.root if owner == ACCOUNT else stage.stranger
+        key = (await stage.call(stage.root, "kms", "CreateKey", Policy=KEY_FOR_ALL))["KeyMetadata"]["Arn"]
+        url = await queue_url(stage)
+        lets_in = {
+            "Effect": "Allow",
+            "Principal": {"AWS": OTHER},
+            "Action": list(CONSUMES),
+            "Resource": QUEUE,
+        }
+        attributes = {"QueueUrl": url, "Attributes": {"Policy": policy(lets_in)}}
+        await stage.call(stage.root, "sqs", "SetQueueAttributes", **attributes)
+        letters = {"deadLetterTargetArn": QUEUE, "maxReceiveCount": "1"}
+        sealed = {"KmsMasterKeyId": key, "VisibilityTimeout": "0", "RedrivePolicy": json.dumps(letters)}
+        made = await stage.call(stage.root, "sqs", "CreateQueue", QueueName="sealed", Attributes=sealed)
+        await stage.call(stage.root, "sqs", "SendMessage", QueueUrl=made["QueueUrl"], MessageBody="card 4111")
+        for _ in range(2):
+            await stage.call(stage.root, "sqs", "ReceiveMessage", QueueUrl=made["QueueUrl"])
+        stage.root = function_owner
+        rights = [allow("sqs:*", "logs:*"), *([allow("kms:Decrypt")] if has_right else [])]
+        role = await stage.role("worker", LAMBDA, *rights)
+        shows = code("def f(event, context):\n    print(event['Records'][0]['body'])")
+        await stage.call(stage.root, "lambda", "CreateFunction", FunctionName="f", Role=role, **shows)
+        mapping = {"EventSourceArn": QUEUE, "FunctionName": "f"}
+        await stage.call(stage.root, "lambda", "CreateEventSourceMapping", **mapping)
+        await stage.advance(60)
+        groups = (await stage.call(stage.root, "logs", "DescribeLogGroups"))["logGroups"]
+        assert bool(groups) is has_right
+        if has_right:
+            events = await stage.call(stage.root, "logs", "FilterLogEvents", logGroupName="/aws/lambda/f")
+            assert "card 4111\n" in [event["message"] for event in events["events"]]
 
     on_stage(play, functions="on")

@@ -76,11 +76,11 @@ def extension(
     invocations = AsyncInvocations(core.engine, metrics, rounds)
     show, simulated = _message_renderer(core, presenters), isinstance(clock, SimulatedClock)
     wait_ms = SIMULATED_WAIT_MS if simulated else WAIT_MS
-    may_read = None if encryption is None else Readers(core.engine, encryption).may_read
+    readers = None if encryption is None else Readers(core.engine, encryption)
     consumers = MappingConsumers(
         core.engine,
         lambda mapping: MappingConsumer(
-            core.engine, lookup, executor, show, mapping, metrics, roles, wait_ms, may_read
+            core.engine, lookup, executor, show, mapping, metrics, roles, wait_ms, readers
         ),
         simulated=simulated,
     )

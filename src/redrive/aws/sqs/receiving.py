@@ -52,8 +52,8 @@ class Readers:
             return True
         try:
             await self._check_first(principal, queue)
-        except KeyUnusable as refused:
-            logger.warning("queue.unreadable queue=%s caller=%s: %s", queue.name.key, principal.name, refused)
+        except KeyUnusable as refusal:
+            _log_unreadable(queue, principal, refusal)
             return False
         return True
 
@@ -69,28 +69,52 @@ class Readers:
         Raises:
             AwsError: One of `Kms…`: it may read none.
         """
-        latest_refusal = refusal_of_any = await self._refusal(call, queue, deliveries)  # None, nearly always
-        readable: list[Delivery] = []
-        unreadable: list[Delivery] = []
-        for delivery in deliveries:
-            refusal = await self._refusal(call, queue, [delivery]) if refusal_of_any else None
-            latest_refusal = refusal or latest_refusal
-            is_readable = refusal is None and not is_sealed(delivery)
-            (readable if is_readable else unreadable).append(delivery)
-        if unreadable:
+        readable, refusal = await self._readable(call.principal, call.region, queue, deliveries)
+        if len(readable) < len(deliveries):
+            unreadable = [delivery for delivery in deliveries if delivery not in readable]
             claims = [(delivery.seq, delivery.token or 0, 0) for delivery in unreadable]  # visible in 0 ms
             await self._engine.messages.extend(queue, claims)
         if not readable:
-            raise key_error(latest_refusal or KeyUnusable("The key of a message cannot be used."), call.id)
+            raise key_error(refusal or KeyUnusable("The key of a message cannot be used."), call.id)
         return readable
 
-    async def _refusal(self, call: Call, queue: Queue, deliveries: Sequence[Delivery]) -> KeyUnusable | None:
+    async def readable_by(
+        self, queue: Queue, principal: Principal, deliveries: Sequence[Delivery]
+    ) -> list[Delivery]:
+        """The claimed messages that a principal may read; the others stay claimed for their time."""
+        readable, refusal = await self._readable(principal, queue.name.region, queue, deliveries)
+        if refusal is not None:
+            _log_unreadable(queue, principal, refusal)
+        return readable
+
+    async def _readable(
+        self, principal: Principal, region: str, queue: Queue, deliveries: Sequence[Delivery]
+    ) -> tuple[list[Delivery], KeyUnusable | None]:
+        """The messages that a principal may read, and the last refusal of a key; None: no key was refused."""
+        reader = principal, region, queue
+        latest_refusal = refusal_of_any = await self._refusal(reader, deliveries)  # None, nearly always
+        readable: list[Delivery] = []
+        for delivery in deliveries:
+            refusal = await self._refusal(reader, [delivery]) if refusal_of_any else None
+            latest_refusal = refusal or latest_refusal
+            if refusal is None and not is_sealed(delivery):
+                readable.append(delivery)
+        return readable, latest_refusal
+
+    async def _refusal(
+        self, reader: tuple[Principal, str, Queue], deliveries: Sequence[Delivery]
+    ) -> KeyUnusable | None:
         """The refusal of a reader whose rights do not cover the deliveries' keys; None: they do."""
+        principal, region, queue = reader
         try:
-            await self._encryption.check_reader(call.principal, call.region, deliveries, reuse_ms(queue))
+            await self._encryption.check_reader(principal, region, deliveries, reuse_ms(queue))
         except KeyUnusable as refusal:
             return refusal
         return None
+
+
+def _log_unreadable(queue: Queue, principal: Principal, refusal: KeyUnusable) -> None:
+    logger.warning("queue.unreadable queue=%s caller=%s: %s", queue.name.key, principal.name, refusal)
 
 
 MESSAGES_MAX = 10

@@ -7,7 +7,7 @@ own way then: to be received again, or to its dead-letter queue.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 from redrive.access.principals import Principal
 from redrive.aws.lambda_.documents.lookup import Lookup
@@ -46,7 +46,25 @@ _BACK_OFF_MS_MAX: Final = 10_000
 Show = Callable[[Queue, Delivery], Awaitable[Structure]]
 
 
-MayRead = Callable[[Queue, Principal], Awaitable[bool]]  # whether a principal may read what is in a queue
+class QueueReaders(Protocol):
+    """Knows who may use the keys of a queue's messages (`redrive.aws.sqs.receiving.Readers`)."""
+
+    async def may_read(self, queue: Queue, principal: Principal) -> bool:
+        """Returns whether a principal may read a queue, as far as that is known before its messages are claimed."""
+        ...
+
+    async def readable_by(
+        self, queue: Queue, principal: Principal, deliveries: Sequence[Delivery]
+    ) -> list[Delivery]:
+        """The claimed messages that a principal may read; the others stay claimed for their time."""
+        ...
+
+
+class _Source(NamedTuple):
+    """The queue of a mapping, and the principal that consumes it."""
+
+    queue: Queue
+    consumer: Principal
 
 
 class MappingConsumer:
@@ -62,14 +80,14 @@ class MappingConsumer:
         metrics: InvocationMetrics,
         roles: ExecutionRoles,
         wait_ms: int = WAIT_MS,  # for the first message, before queue and function are looked at again
-        may_read: MayRead | None = None,  # None: its role may always use the keys of a queue's messages
+        readers: QueueReaders | None = None,  # None: no message has a key
     ) -> None:
         self.mapping = mapping
         self._engine = engine
         self._lookup = lookup
         self._executor = executor
         self._show = show
-        self._may_read = may_read
+        self._readers = readers
         self._metrics = metrics
         self._roles = roles
         self._missing_action = ""  # the action that the role lacked when it was asked last
@@ -141,24 +159,30 @@ class MappingConsumer:
 
     async def _next(self) -> bool:
         """Begin the next batch, as soon as there is one; False: the wait for it was cut short, by a stop."""
-        queue = await self._consumable()
-        if queue is None:
+        source = await self._source()
+        if source is None:
             await self._pause(_MISSING_MS)
             return True
+        queue = source.queue
         began = self._engine.clock.now()
         deliveries = await self._claim(queue)
         if not deliveries:
             return self._engine.clock.now() >= began + self._wait_ms
-        # The keys of the others are gone.
-        readable = [delivery for delivery in deliveries if not is_sealed(delivery)]
-        if await self._consumable() is None:  # a right was taken away while it waited
-            await self._give_back(queue, readable)
-        elif readable:
+        source = await self._source()
+        if source is None:  # a right was taken away while it waited
+            await self._give_back(queue, [delivery for delivery in deliveries if not is_sealed(delivery)])
+        elif readable := await self._readable(source, deliveries):
             self._count("PolledEventCount", len(readable))
             self._start(queue, readable)
         return True
 
-    async def _consumable(self) -> Queue | None:
+    async def _readable(self, source: _Source, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+        """The messages whose keys can be used, and by the role: a message that was moved here brings its own key."""
+        if self._readers is None:
+            return [delivery for delivery in deliveries if not is_sealed(delivery)]
+        return await self._readers.readable_by(source.queue, source.consumer, deliveries)
+
+    async def _source(self) -> _Source | None:
         """The queue, if the function may run and its role may consume the queue: else every claim would count in vain."""
         queue = await self._engine.resources.queues.get(self.mapping.queue)
         target = await self._lookup.at(self.mapping.reference.arn)
@@ -171,8 +195,8 @@ class MappingConsumer:
                 logger.warning("mapping.refused mapping=%s: its role lacks %s", self.mapping.id, missing)
         if missing:
             return None
-        principal = await self._roles.principal(target.configuration)
-        return queue if self._may_read is None or await self._may_read(queue, principal) else None
+        source = _Source(queue, await self._roles.principal(target.configuration))
+        return source if self._readers is None or await self._readers.may_read(*source) else None
 
     async def _give_back(self, queue: Queue, deliveries: Sequence[Delivery]) -> None:
         claims = [(delivery.seq, delivery.token or 0, 0) for delivery in deliveries]
