@@ -225,7 +225,7 @@ async def sqs(stage: Stage) -> Case:
     for name in ("secret", "twin"):
         urls[name] = (await stage.call(stage.root, "sqs", "CreateQueue", QueueName=name))["QueueUrl"]
     dead = {"RedrivePolicy": f'{{"deadLetterTargetArn":"{own}:twin","maxReceiveCount":3}}'}
-    await stage.call(stage.root, "sqs", "CreateQueue", QueueName="source", Attributes=dead)
+    await stage.call(stage.root, "sqs", "CreateQueue", QueueName="origin", Attributes=dead)
     task = base64.b64encode(orjson.dumps({"taskId": "1", "sourceArn": f"{own}:secret"})).decode()
     host = urls["secret"].partition(f"/{ACCOUNT}")[0]
     spelled = [urls["secret"], f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/secret"]

@@ -1,7 +1,7 @@
 """Message move tasks: dead letters on their way back."""
 
 from base64 import b64decode, b64encode
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -22,6 +22,11 @@ _FAILURES = {
     "destination": "AWS.SimpleQueueService.NonExistentQueue",
 }
 
+#: What a task does at its source, besides being started ("Configuring queue permissions for dead-letter queue redrive",
+#: developer guide): without the right to receive nobody gets messages by way of another queue.
+_AT_SOURCE: Final = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes")
+_SEND: Final = "SendMessage"
+
 # SQS knows no task that waits to begin, or is paused: both may still move something, and be cancelled.
 _RUNNING = (TaskState.RUNNING, TaskState.WAITING, TaskState.PAUSED)
 
@@ -38,10 +43,14 @@ class Tasks:
             raise error(
                 "InvalidParameterValueException", "Source queue must be configured as a Dead Letter Queue."
             )
+        for action in _AT_SOURCE:
+            access.check(call, source, action)
         destination = None
         if arn := params.get("DestinationArn"):
-            destination = await self._queue_of_arn(call, "DestinationArn", arn, "SendMessage")
+            destination = await self._queue_of_arn(call, "DestinationArn", arn, _SEND)
             _check_pair(source, destination)
+        else:
+            await self._check_origins(call, source)
         rate = params.get("MaxNumberOfMessagesPerSecond")
         if rate is not None and not 1 <= rate <= RATE_MAX:
             raise invalid(
@@ -71,6 +80,12 @@ class Tasks:
         source = await self._queue_of_arn(call, "SourceArn", params["SourceArn"], "ListMessageMoveTasks")
         tasks = await self._engine.operations.redrives.tasks_of(source.name)
         return {"Results": [_as_structure(task) for task in tasks[:limit]]}
+
+    async def _check_origins(self, call: Call, source: Queue) -> None:
+        """Refuse to send messages back to a queue that the caller may not send to; raises AwsError (`AccessDenied`)."""
+        for origin in await self._engine.operations.redrives.origins_of(source.name):
+            if isinstance(origin, Queue):
+                access.check(call, origin, _SEND)
 
     async def _queue_of_arn(self, call: Call, parameter: str, arn: str, action: str) -> Queue:
         name = names.name_in_arn(arn)

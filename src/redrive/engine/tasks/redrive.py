@@ -221,6 +221,17 @@ class Redriver:
         tasks = await self._documents.find(TASK, f"{account}/")
         return sum(task.state.active for task in tasks)
 
+    async def origins_of(self, source: ResourceName) -> list[Queue | Subscription]:
+        """The origins that are configured to send to a queue (NotFound: it is gone), and others whose letters it holds.
+
+        A function sends its own, and a queue or a subscription may have another dead-letter queue by now.
+        """
+        queue = await self._queues.get(source)
+        if queue is None:
+            raise NotFound("source")
+        counts = await self._store.causes(queue.id, CAUSES_MAX, 1, CAUSES_MAX)
+        return await self._targets.origins(source, {count.cause.origin for count in counts})
+
     async def take_up(self) -> int | None:
         """Resume tasks that no node works on; see `LeasedTasks.take_up`."""
         tasks = [task for task in await self._documents.find(TASK, "") if task.state.at_work]
@@ -303,20 +314,9 @@ class Redriver:
         if task.destination is not None:
             return []
         if task.choice is None or not task.choice.failure:
-            return await self._all_origins(task.source)
+            return await self.origins_of(task.source)
         origin = await self._targets.origin(task.choice.origin)
         return [] if origin is None else [origin]
-
-    async def _all_origins(self, source: ResourceName) -> list[Queue | Subscription]:
-        """The origins that are configured to send here, and others whose dead letters the queue holds.
-
-        A function sends its own, and a queue or a subscription may have another dead-letter queue by now.
-        """
-        queue = await self._queues.get(source)
-        if queue is None:
-            raise NotFound("source")
-        counts = await self._store.causes(queue.id, CAUSES_MAX, 1, CAUSES_MAX)
-        return await self._targets.origins(source, {count.cause.origin for count in counts})
 
     async def _move_batch(
         self, task: MoveTask, origins: Sequence[Queue | Subscription], now: int, limit: int
