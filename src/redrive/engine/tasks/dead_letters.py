@@ -29,7 +29,7 @@ from redrive.engine.resources import Resources
 from redrive.engine.tasks.redrive_plan import RedriveTargets
 from redrive.engine.tasks.searching import add_attempts
 from redrive.model.delivery import Delivery
-from redrive.model.errors import AlreadyExists
+from redrive.model.errors import AlreadyExists, Refused
 from redrive.model.names import ResourceName
 from redrive.model.queue import DAY_MS, Queue
 from redrive.model.topic import Subscription
@@ -254,13 +254,19 @@ class ChosenMoves:
             bodies: Other bodies for some of them: the old ones are gone then.
 
         Raises:
-            Refused: A message that would have another body is encrypted: nobody could open the new one.
+            Refused: A message that would have another body is encrypted: nobody could open the new one; or it is a
+                publication of another account, in whose name the new one would be signed.
         """
         request = await self._request(source, seqs)
         if destination is not None:
             request = replace(request, destination=MoveTarget(destination.id, destination.ordered))
         else:
-            request = replace(request, origins=await self._origin_targets(source, seqs))
+            letters = await self._store.look(LookRequest(source.id, BATCH_MAX, seqs=seqs))
+            await self._check_own_words(
+                source, [letter for letter in letters if letter.seq in (bodies or {})]
+            )
+            targets = await self._targets.of_numbers(letter.origin for letter in letters)
+            request = replace(request, origins=targets)
         moved = await self._messages.move(replace(request, bodies=bodies or {}))
         self._measure.queue(source).messages_redriven += moved.total
         return self._announce(moved)
@@ -298,9 +304,15 @@ class ChosenMoves:
         except AlreadyExists:  # created concurrently
             return await self.aside_of(source)
 
-    async def _origin_targets(self, source: Queue, seqs: Sequence[int]) -> dict[int, MoveTarget]:
-        letters = await self._store.look(LookRequest(source.id, BATCH_MAX, seqs=seqs))
-        return await self._targets.of_numbers(letter.origin for letter in letters)
+    async def _check_own_words(self, source: Queue, letters: Sequence[Delivery]) -> None:
+        """Refuse other bodies for what a topic of another account published."""
+        for letter in letters:
+            origin = None if letter.origin is None else await self._targets.origin(letter.origin)
+            if isinstance(origin, Subscription) and origin.topic.account != source.name.account:
+                raise Refused(
+                    f"message {letter.seq} was published by account {origin.topic.account} and keeps its body: the topic"
+                    f" {origin.topic.name} would sign the new one"
+                )
 
     async def _request(self, source: Queue, seqs: Sequence[int]) -> MoveRequest:
         """A request to move these deliveries, to which the destination is added."""
