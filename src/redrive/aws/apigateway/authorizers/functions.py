@@ -66,7 +66,7 @@ def decide(exchange: Exchange, verdict: AuthorizerVerdict) -> Decision:
     caller = Principal(verdict.principal, api_place.account, frozenset(), keys, permissions)
     base_url = f"{request.scheme}://{request.host}"
     call = Call(request, caller, api_place.region, exchange.now, exchange.id, base_url)
-    return call.decide(ACTION, api_place.arn(request.method, exchange.path), api_place.account)
+    return call.decide(ACTION, api_place.arn(request.method, exchange.policy_path), api_place.account)
 
 
 def scalars(context: Mapping[str, Any]) -> dict[str, str]:

@@ -314,7 +314,7 @@ class HttpAuthorizers:
 
 def _event(exchange: Exchange, version: str, identity: Sequence[str]) -> Mapping[str, Any]:
     """The event of a function that authorizes, in the payload format of `version`."""
-    arn = exchange.stage_place.arn(exchange.request.method, exchange.path)
+    arn = exchange.stage_place.arn(exchange.request.method, exchange.policy_path)
     identity_text = ",".join(identity)
     if version == "1.0":
         members = functions.event_members(exchange, is_rest=False)

@@ -161,7 +161,7 @@ def _verdict(answer: Mapping[str, Any]) -> AuthorizerVerdict:
 
 def _event(exchange: Exchange, kind: str, identity: Sequence[str]) -> Mapping[str, Any]:
     """The event of a function that authorizes, by a token or by the request."""
-    arn = exchange.stage_place.arn(exchange.request.method, exchange.path)
+    arn = exchange.stage_place.arn(exchange.request.method, exchange.policy_path)
     if kind == _BY_TOKEN:
         return {"type": kind, "methodArn": arn, "authorizationToken": identity[0]}
     event = functions.event_members(exchange, is_rest=True)

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote, unquote_to_bytes
 
 from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.targets import InvokeTarget
 from redrive.aws.wire.http_events import forwarding_headers, moment_text, query_of, trace_of
+from redrive.aws.wire.signatures.sigv4 import normal_path
 from redrive.model.http import Request
 
 
@@ -107,6 +109,8 @@ class Refusal(Exception):  # noqa: N818 - an answer
         self.challenge = challenge
 
 
+#: RFC 3986's, but for the wildcards of policies: authorizers allow the ARN that they are told of.
+_SAFE_IN_PATHS: Final = "-._~!$&'()+,;=:@"
 _STAGE_VARIABLE: Final = re.compile(r"\$\{stageVariables\.([A-Za-z0-9_]+)\}")
 
 
@@ -158,6 +162,12 @@ class Exchange:
     overrides: dict[str, Any] = field(default_factory=dict)
     # The requests to the integration and its answers, each with a name, for a test; None: it is no test.
     trail: list[tuple[str, object]] | None = None
+
+    @cached_property
+    def policy_path(self) -> str:
+        """The path that policies are asked about, in one spelling: the routes take several, and a Deny holds for all."""
+        parts = (quote(unquote_to_bytes(part), safe=_SAFE_IN_PATHS) for part in self.path.split("/"))
+        return normal_path("/".join(parts)).rstrip("/") or "/"
 
     @cached_property
     def query(self) -> Mapping[str, Sequence[str]]:

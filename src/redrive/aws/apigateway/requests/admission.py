@@ -65,7 +65,7 @@ def check_policies(exchange: Exchange, policy: str | None, *, signed: bool) -> N
     if not signed and not policy:
         return
     api_place, caller = exchange.stage_place, exchange.caller or ANONYMOUS
-    arn = api_place.arn(exchange.request.method, exchange.path)
+    arn = api_place.arn(exchange.request.method, exchange.policy_path)
     full_policy = None
     if policy:  # it may leave out the API's own ARN before a path
         prefix = f'"arn:aws:execute-api:{api_place.region}:{api_place.account}:{api_place.api}/'
