@@ -1,6 +1,7 @@
 """Callers of APIs: what they make an integration do, and the spellings of paths by which they go round policies."""
 
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.attack.test_function_rights import code
 from tests.aws.stage import HOST, REGION, Stage, allow, deny, on_stage, policy, signed
 
 BY_GATEWAY: Final = {"Service": "apigateway.amazonaws.com"}
+FORM: Final = "application/x-www-form-urlencoded"
 #: Spellings of `/o/5` that lead to the same route with the same parameter.
 SPELLINGS: Final = ("/o/5", "/o/%35", "/o/5/", "/o//5", "//o/5")
 
@@ -17,6 +19,49 @@ def request_to(api: str, path: str, body: bytes = b"", **headers: str) -> Reques
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     method = "POST" if body else "GET"
     return Request(method, f"/_aws/execute-api/{api}/s{path}", "", {"host": HOST, **named}, body)
+
+
+# ---- integrations -------------------------------------------------------------------------------------------------
+
+
+async def integrated(stage: Stage, uri: str, **members: Any) -> str:
+    """The id of an API whose root calls a service as a role that may do anything with it, for whoever asks."""
+    role = await stage.role("gateway", BY_GATEWAY, allow("*"))
+    api = await stage.call(stage.root, "apigateway", "CreateRestApi", name="a")
+    at = {"restApiId": api["id"], "resourceId": api["rootResourceId"], "httpMethod": "POST"}
+    await stage.call(stage.root, "apigateway", "PutMethod", **at, authorizationType="NONE")
+    integration = {"type": "AWS", "integrationHttpMethod": "POST", "uri": uri, "credentials": role, **members}
+    await stage.call(stage.root, "apigateway", "PutIntegration", **at, **integration)
+    for answer_of in ("PutMethodResponse", "PutIntegrationResponse"):
+        await stage.call(stage.root, "apigateway", answer_of, **at, statusCode="200")
+    await stage.call(stage.root, "apigateway", "CreateDeployment", restApiId=api["id"], stageName="s")
+    api_id: str = api["id"]
+    return api_id
+
+
+@pytest.mark.parametrize("padding", [0, 40_000], ids=["short", "behind what is searched for an action"])
+def test_a_form_of_a_caller_changes_neither_the_action_nor_what_the_integration_names(padding: int) -> None:
+    async def play(stage: Stage) -> None:
+        urls = {}
+        for name in ("inbox", "secret"):
+            made = await stage.call(stage.root, "sqs", "CreateQueue", QueueName=name)
+            urls[name] = made["QueueUrl"]
+        await stage.call(stage.root, "sqs", "SendMessage", QueueUrl=urls["secret"], MessageBody="a secret")
+        names = {
+            "integration.request.querystring.QueueUrl": f"'{urls['inbox']}'",
+            "integration.request.querystring.MessageBody": "'told'",
+        }
+        uri = f"arn:aws:apigateway:{REGION}:sqs:action/SendMessage"
+        api = await integrated(stage, uri, requestParameters=names)
+        fields = f"Action=ReceiveMessage&QueueUrl={quote(urls['secret'], safe='')}&MessageBody=other"
+        body = f"{fields}&x={'x' * padding}&{fields}".encode()
+        answer = await stage.send(request_to(api, "/", body, content_type=FORM))
+        assert (answer.status, b"SendMessageResponse" in answer.body) == (200, True), answer.body
+        for name, bodies in (("inbox", ["told"]), ("secret", ["a secret"])):
+            received = await stage.call(stage.root, "sqs", "ReceiveMessage", QueueUrl=urls[name])
+            assert [message["Body"] for message in received["Messages"]] == bodies
+
+    on_stage(play)
 
 
 # ---- policies -----------------------------------------------------------------------------------------------------

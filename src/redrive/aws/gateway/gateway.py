@@ -229,6 +229,7 @@ class WireCalls:
         region: str,
         request_id: str,
         keys: Mapping[str, Values] | None = None,
+        operation: str = "",
     ) -> Response:
         """The answer to a request, also where a service refuses it.
 
@@ -238,12 +239,13 @@ class WireCalls:
             region: Where it asks.
             request_id: Of the answer.
             keys: Condition keys of policies that follow from why the call is made.
+            operation: Its name, whatever the request says; empty: the request says it.
         """
         recognition = recognise(request)
         if recognition is None or recognition.codec is None:
             return unrecognised(request_id)
         service, codec = Service.load(recognition.service), recognition.codec
-        name = recognition.operation or action(request)
+        name = operation or recognition.operation or action(request)
         call = Call(request, caller, region, self._runtime.clock.now(), request_id, BASE_URL, keys)
         try:
             answer = await carry_out(call, service, name, codec, self._facades)

@@ -32,6 +32,7 @@ _SERVICES: Final = frozenset(
 )
 _VARIABLE: Final = re.compile(r"\{([^{}]+)\}")
 _FORM: Final = "application/x-www-form-urlencoded"
+_TARGET: Final = "x-amz-target"
 _FUNCTION_ERROR: Final = "X-Amz-Function-Error"
 
 
@@ -71,7 +72,9 @@ class ServiceIntegration:
         if uri.service not in _SERVICES:
             raise Refusal("API_CONFIGURATION_ERROR", reason=f"This server does not offer {uri.service}")
         request = _request(exchange, integration, uri, mapped)
-        response = await self._calls.answer(request, caller, uri.region, exchange.id)
+        is_query = uri.kind == "action" and _TARGET not in request.headers
+        operation = mapped.query.get("Action", uri.rest) if is_query else ""
+        response = await self._calls.answer(request, caller, uri.region, exchange.id, operation=operation)
         headers = {name.lower(): value for name, value in response.headers.items()}
         headers["content-type"] = response.content_type
         failure = _failure(response.headers, response.body) if uri.service == "lambda" else None
@@ -93,6 +96,10 @@ def _request(
         if not headers.get("content-type", "").startswith(_FORM):
             body = b""
             headers["content-type"] = _FORM
+        elif (
+            body
+        ):  # it may be the caller's: what the integration says stands over it, as the last of its fields
+            body = b"&".join((body, urlencode(query).encode()))
         path = "/"
     else:
         path = "/" + _VARIABLE.sub(
