@@ -8,7 +8,7 @@ import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import pytest
 from botocore.config import Config
 
-from tests.attack.forging import Draft, Key, send
+from tests.attack.forging import Draft, Key, send, signed
 from tests.services.server import Server
 
 PRIVATE = b"what nobody else may read"
@@ -28,12 +28,13 @@ class Owner:
         for name in (KEY, "folder/other"):
             self.s3.put_object(Bucket=BUCKET, Key=name, Body=PRIVATE)
 
-    def client(self, version: str) -> Any:
-        config = Config(signature_version=version, s3={"addressing_style": "path"})
+    def client(self, version: str, url: str = "") -> Any:
+        """With paths, or with hosts at another URL."""
+        config = Config(signature_version=version, s3={"addressing_style": "virtual" if url else "path"})
         return boto3.client(
             "s3",
             region_name="us-east-1",
-            endpoint_url=self.server.url,
+            endpoint_url=url or self.server.url,
             aws_access_key_id=self._key[0],
             aws_secret_access_key=self._key[1],
             config=config,
@@ -120,6 +121,37 @@ def test_a_changed_link_of_the_older_version_opens_nothing(owner: Owner, change:
     assert 400 <= status < 500, answer
     assert PRIVATE not in answer
     assert owner.s3.get_object(Bucket=BUCKET, Key=KEY)["Body"].read() == PRIVATE
+
+
+@pytest.mark.parametrize(
+    "parameter", ["encryption", "ownershipControls", "policyStatus", "publicAccessBlock"]
+)
+def test_a_link_of_the_older_version_becomes_no_other_operation(owner: Owner, parameter: str) -> None:
+    client = owner.client("s3", f"http://s3.localhost:{urlsplit(owner.server.url).port}")
+    url = urlsplit(client.generate_presigned_url("list_objects", Params={"Bucket": BUCKET}))
+    link = Draft("GET", f"{url.path}?{url.query}", (("Host", url.netloc),))
+    assert send(owner.server, link)[0] == 200
+    status, answer = send(owner.server, link.queried("?", f"?{parameter}&"))
+    assert (status, b"SignatureDoesNotMatch" in answer) == (403, True), answer
+    client.close()
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [
+        "x-amz-meta-a=%0D%0ASet-Cookie:%20a=b",
+        "x-amz-meta-a=%0A",
+        "x-amz-meta-a=%E2%82%AC",
+        "x-amz-meta-a%0A=b",
+    ],
+)
+def test_a_parameter_that_no_header_can_have_is_not_stored(owner: Owner, key: Key, parameter: str) -> None:
+    """Each download would be an exception of the server's."""
+    unsigned = {"X-Amz-Content-SHA256": "UNSIGNED-PAYLOAD"}
+    target = f"/{BUCKET}/named?{parameter}"
+    request = signed(owner.server, key, b"", unsigned, method="PUT", target=target, service="s3")
+    status, answer = send(owner.server, request)
+    assert (status, b"InvalidArgument" in answer) == (400, True), answer
 
 
 @pytest.mark.parametrize("version", ["s3", "s3v4"])

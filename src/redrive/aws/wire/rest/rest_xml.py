@@ -4,6 +4,7 @@ What S3's model lacks is here too: the roots of its documents, and the errors of
 reference of S3 ("Error responses", and the response syntax of each operation), and Smithy's model.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -77,6 +78,8 @@ _DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _PARTIAL: Final = 206
 _NOT_MODIFIED: Final = 304
 _AMAZONS: Final = "x-amz-"
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_UNSENT: Final = re.compile(r"[\r\n\0]|[^\x00-\xff]")  # in the value of a header
 
 
 class RestXmlCodec:
@@ -122,12 +125,12 @@ class RestXmlCodec:
                 return None if value is None else value_of(member.shape, value)
             case "header":
                 text = _header(name.lower(), query, headers)
-                return None if text is None else value_of(member.shape, [text])
+                return None if text is None else value_of(member.shape, [_sendable(name, text)])
             case "headers":
                 prefix = name.lower()
                 values_by_name = {**{each: values[-1] for each, values in query.items()}, **headers}
                 return {
-                    each.lower()[len(prefix) :]: text
+                    each.lower()[len(prefix) :]: _sendable(each, text)
                     for each, text in values_by_name.items()
                     if each.lower().startswith(prefix)
                 }
@@ -187,6 +190,17 @@ def _header(name: str, query: Mapping[str, list[str]], headers: Mapping[str, str
     text = headers.get(name)
     if text is None and name.startswith(_AMAZONS) and name in query:
         return query[name][-1]
+    return text
+
+
+def _sendable(name: str, text: str) -> str:
+    """A value that a header can have: a query has any, and some are stored, and sent as headers of answers.
+
+    Raises:
+        AwsError: `InvalidArgument`.
+    """
+    if _HEADER_NAME.fullmatch(name) is None or _UNSENT.search(text):
+        raise AwsError("InvalidArgument", "A parameter that stands for a header is not a valid header.")
     return text
 
 

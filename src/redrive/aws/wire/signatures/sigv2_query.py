@@ -8,9 +8,11 @@ import base64
 import hmac
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 from urllib.parse import parse_qsl
 
+from redrive.aws.wire.service import Service
 from redrive.aws.wire.signatures.sigv4 import (
     EXPIRES_SECONDS_MAX,
     CredentialScope,
@@ -23,7 +25,7 @@ from redrive.model.http import Request
 _FIELDS: Final = frozenset({"AWSAccessKeyId", "Signature", "Expires"})
 _FIELDS_MAX: Final = 100
 _NUMBER: Final = re.compile(r"[0-9]{1,12}")
-#: The parameters that are signed; the others are not part of the resource.
+#: The parameters that are signed, and those that select an operation; the others are not part of the resource.
 _SIGNED_PARAMETERS: Final = frozenset(
     (
         *(
@@ -98,6 +100,15 @@ def verify_v2(
     return VerifiedSignature(fields["AWSAccessKeyId"], "", region, "s3", presigned=True)
 
 
+@cache
+def _signed_parameters() -> frozenset[str]:
+    """Also the younger parameters that select an operation: a link must not become another operation's."""
+    queries = (uri.partition("?")[2] for _, uri in Service.load("s3").routes.values())
+    return _SIGNED_PARAMETERS | {
+        name for query in queries for name in query.split("&") if name and "=" not in name
+    }
+
+
 def _fields(request: Request) -> dict[str, str]:
     try:
         return dict(parse_qsl(request.query, keep_blank_values=True, max_num_fields=_FIELDS_MAX))
@@ -115,7 +126,7 @@ def _signed_text(request: Request, bucket: str | None, fields: dict[str, str], e
     resource_parameters = [
         name if not value else f"{name}={value}"
         for name, value in sorted(fields.items())
-        if name in _SIGNED_PARAMETERS
+        if name in _signed_parameters()
     ]
     query = f"?{'&'.join(resource_parameters)}" if resource_parameters else ""
     head = [request.method, values.get("content-md5", ""), values.get("content-type", ""), expires]
