@@ -4,17 +4,26 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import product
 from typing import Any
+from urllib.parse import quote, unquote
 
 import boto3  # type: ignore[import-untyped]  # boto3 ships no types
 import orjson
 import pytest
 
+from redrive.model.http import Request
+from redrive.model.names import ResourceName
+from redrive.model.queue import Queue
+from redrive.model.topic import Message
 from tests.attack.conftest import ACCOUNT
 from tests.attack.forging import FORM, REGION, Draft, Key, queues, send, signed
+from tests.aws.stage import ACCOUNT as STAGED
+from tests.aws.stage import HOST, Stage, on_stage
+from tests.aws.stage import signed as signed_by
 from tests.services.server import Server, serving
 
 RESET, CLOCK, FAULTS = "/_redrive/reset", "/_redrive/clock", "/_redrive/faults"
 TEXTS = "/_aws/sns/sms-messages"
+PEEK = "/_aws/sqs/messages"
 SHOWN = (
     "/_redrive/queues",
     "/_redrive/topics",
@@ -186,3 +195,24 @@ def test_disabled_control_routes_are_not_found(strict: Server, key: Key) -> None
     for path in (RESET, FAULTS, CLOCK):
         draft = signed(strict, key, b"{}", {}, target=path, service="redrive")
         assert send(strict, draft)[0] == 404
+
+
+@pytest.mark.parametrize("place", ["us-east-1:firehose", "us-east-1%3Afirehose", "us-east-1:x", ""])
+def test_nothing_is_shown_of_what_the_server_keeps_for_itself(place: str) -> None:
+    """The engine has queues of its own for an account, behind regions that nobody can name."""
+
+    async def play(stage: Stage) -> None:
+        name = ResourceName(STAGED, unquote(place) or REGION, "q")
+        engine = stage.server.core.engine
+        queue = await engine.resources.queues.create(Queue(0, name))
+        await engine.messages.send(queue, [Message(engine.runtime.message_id(), "a record")])
+        shown = f"/{STAGED}/q"
+        in_form = f"QueueUrl={quote(shown, safe='')}&Region={quote(unquote(place) or REGION, safe='')}"
+        by_path, by_form = (f"{PEEK}/{place or REGION}{shown}", ""), (PEEK, in_form)
+        for path, query in (by_path, by_form):
+            request = Request("GET", path, query, {"host": HOST}, b"")
+            answer = await stage.send(signed_by(request, "sqs", stage.root))
+            expected = (400, False) if place else (200, True)
+            assert (answer.status, b"a record" in answer.body) == expected, answer.body
+
+    on_stage(play)

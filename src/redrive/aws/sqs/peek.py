@@ -26,6 +26,7 @@ from redrive.aws.wire.query.input import read_form
 from redrive.aws.wire.query.query import QUERY, QueryCodec
 from redrive.aws.wire.service import Codec, Service
 from redrive.aws.wire.shapes import Structure
+from redrive.aws.wire.signatures.sigv4 import is_region
 from redrive.engine.engine import Engine
 from redrive.model.delivery import Delivery, is_sealed
 from redrive.model.http import Request, Response
@@ -75,9 +76,10 @@ class Peek:
         caller = await self._authentication.caller(request, "sqs")
         form = read_form(request, profile_of("sqs").fields_max)
         region, url = _queue_asked_for(request, codec)
-        call = Call(
-            request, caller.principal, region or form.get("Region", caller.region), now, request_id, ""
-        )
+        region = region or form.get("Region", caller.region)
+        if not is_region(region):
+            raise no_such_queue()
+        call = Call(request, caller.principal, region, now, request_id, "")
         queue = await self._access.at(call, url, _OPERATION)
         view = _View(queue, now, form)
         items: list[Structure] = []
