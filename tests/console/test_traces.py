@@ -4,15 +4,18 @@ import re
 from functools import partial
 from html import unescape
 
+import orjson
 import pytest
 
 from redrive.aws.sqs.names import arn_of
 from redrive.console.pages.traces import Axis
 from redrive.engine import tracing
 from redrive.engine.ports import AttemptNote
+from redrive.model.queue import Queue
 from redrive.model.topic import Subscription
+from tests.console.services import make_key
 from tests.console.test_schedules import text
-from tests.console.world import ROOM, SCOPE, make_world, visiting
+from tests.console.world import ROOM, ROOT, SCOPE, Visitor, make_world, visiting
 
 
 def test_attempts_stand_where_their_time_is_or_at_even_steps() -> None:
@@ -70,6 +73,34 @@ async def test_a_trace_tells_what_a_filter_kept_out_from_what_a_queue_still_has(
         assert world.orders.name.name not in others.partition("</section>")[0]
         assert "Filtered out: " in others
         assert "Not confirmed: it gets nothing" in others
+
+
+async def sign_in(visitor: Visitor, account: str) -> None:
+    key = await make_key(visitor.server.core.keyring, account)
+    await visitor.post(f"{ROOT}/login", {"key": key.access_key_id, "secret": key.secret})
+
+
+async def test_a_subscriber_is_told_of_no_other_subscriber_of_a_foreign_topic() -> None:
+    async with visiting(clock="simulated", auth="required") as visitor:
+        world = await make_world(visitor)
+        engine, mine = world.engine, SCOPE._replace(account="111111111111")
+        statement = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": "*"}
+        open_to_all = {"Policy": orjson.dumps({"Version": "2012-10-17", "Statement": [statement]}).decode()}
+        wanted = Queue(0, mine._replace(name="dead"), attributes=open_to_all)
+        dead = await engine.resources.queues.create(wanted)
+        at, owner = "https://mine.example.com", mine.account
+        of_mine = Subscription("2a", world.topic.name, 0, owner, "https", at, dead_letter=dead.name)
+        await engine.resources.subscriptions.create(of_mine)
+        engine.operations.inject_fault(at, 503)
+        await sign_in(visitor, SCOPE.account)
+        published = await visitor.post(f"{ROOM}/topics/Rentals/publish", {"body": "{}"})
+        assert visitor.server.time is not None
+        await visitor.server.time.advance(90_000)
+        await sign_in(visitor, owner)
+        path = published.headers["Location"].replace(SCOPE.account, owner).partition("?")[0]
+        page = (await visitor.get(path)).body.decode()
+        assert "in dead" in page
+        assert "billing.example.com" not in page
 
 
 async def test_the_start_leads_to_what_this_node_saw_last() -> None:

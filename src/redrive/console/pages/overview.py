@@ -56,7 +56,8 @@ async def page(visit: Visit) -> Page:
         "links": [_links(visit, scope) for scope in scopes],
         "of": visit.parameter("of"),
         "first": visit.link_anywhere("") if visit.parameter("of") or visit.parameter("after") else "",
-        "next": "" if visible.last is None else _behind(visit, visible.last),
+        "more": visible.last is not None,
+        "next": _behind(visit, visible.last),
     }
     return Page("overview.html", values, live_seconds=5)
 
@@ -104,8 +105,13 @@ async def visible_scopes(visit: Visit) -> VisibleScopes:
     return VisibleScopes(scopes, candidates[-1] if len(candidates) >= SCOPES_MAX else None)
 
 
-def _behind(visit: Visit, scope: ResourceName) -> str:
-    """The link to the scopes behind the last that was looked at; the one with an empty name is Overview itself."""
+def _behind(visit: Visit, scope: ResourceName | None) -> str:
+    """The link to the scopes behind the last that was looked at; empty: there are none, or a stranger's is the last.
+
+    The one with an empty name is Overview itself.
+    """
+    if scope is None or not visit.session.sees(scope.account):
+        return ""
     return visit.link_anywhere("", of=visit.parameter("of"), after=f"{scope.account}/{scope.region}")
 
 

@@ -173,8 +173,9 @@ async def _add_named(visit: Visit, trace: Trace, message_id: str) -> None:
 
 
 def _topics(visit: Visit, trace: Trace) -> set[ResourceName]:
-    """The topics that it was published to, as far as a delivery of it stands or the link names one."""
-    topics = {each.topic for each in map(_subscription, trace.deliveries) if each is not None}
+    """The visitor's topics that it was published to, as far as a delivery of it stands or the link names one."""
+    subscriptions = [each for each in map(_subscription, trace.deliveries) if each is not None]
+    topics = {each.topic for each in subscriptions if visit.session.sees(each.topic.account)}
     if visit.parameter("topic"):
         topics.add(visit.scope._replace(name=visit.parameter("topic")))
     return topics
