@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 import orjson
 import pytest
 
-from tests.attack.conftest import ACCOUNT
+from tests.attack.conftest import ACCOUNT, STRANGER
 from tests.services.server import Server
 
 GROUP = f"/subscriptions/00000000-0000-0000-0000-{ACCOUNT}/resourceGroups/rg"
@@ -98,6 +98,43 @@ def test_a_stranger_cannot_tell_names_by_hosts(tenant: Tenant) -> None:
             host = {"host": f"{label}.local-1.eventgrid.azure.net"}
             told.add(tenant.server.ask("POST", "/topics/orders:publish", b"[]", {**host, **headers})[0])
     assert told == {401}
+
+
+@pytest.mark.parametrize(
+    ("resource", "events", "scheme"),
+    [
+        ("topics/prices", "/api/events", "aeg-sas-key"),
+        ("namespaces/prices", "/topics/orders:publish", "authorization"),
+    ],
+)
+def test_a_name_that_stands_takes_no_host_from_its_owner(
+    strict: Server, key: tuple[str, str], other_key: tuple[str, str], resource: str, events: str, scheme: str
+) -> None:
+    """A stranger's topic of the same name, in a subscription that is sorted before the owner's."""
+    headers = {"host": "prices.local-1.eventgrid.azure.net", "content-type": "application/json"}
+    if scheme == "authorization":
+        headers["content-type"] = "application/cloudevents-batch+json"
+
+    def group(tenant_key: tuple[str, str], subscription: str) -> tuple[Tenant, str]:
+        tenant, path = Tenant(strict, tenant_key), f"/subscriptions/{subscription}/resourceGroups/hosts"
+        at = f"{path}/providers/Microsoft.EventGrid/{resource}"
+        assert tenant.ask("PUT", at, {"location": "local"})[0] == 201
+        if resource.startswith("namespaces"):
+            assert tenant.ask("PUT", f"{at}/topics/orders", {})[0] == 201
+        own = tenant.ask("POST", f"{at}/listKeys")[1]["key1"]
+        headers[scheme] = f"SharedAccessKey {own}" if scheme == "authorization" else own
+        return tenant, path
+
+    owner, group_of_owner = group(key, f"ffffffff-ffff-ffff-ffff-{ACCOUNT}")
+    of_owner = dict(headers)
+    stranger, its_group = group(other_key, f"00000000-0000-0000-0000-{STRANGER}")
+    for label in ("prices", "unknown", "prices"):
+        host = {"host": f"{label}.local-1.eventgrid.azure.net"}
+        status = strict.ask("POST", events, b"[]", {**of_owner, **host})[0]
+        assert status == (401 if label == "unknown" else 200)
+    assert strict.ask("POST", events, b"[]", headers)[0] == 401
+    for tenant, path in ((stranger, its_group), (owner, group_of_owner)):
+        assert tenant.ask("DELETE", path)[0] == 200
 
 
 # ---- signatures --------------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ no name of Azure's or Amazon's holds:
 A system topic is a name for its source: who subscribes at either subscribes at the same engine topic.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from redrive.azure.wire.arm_id import ArmId
 from redrive.engine.resources import Documents
@@ -130,19 +131,27 @@ def is_namespace_topic(topic: ResourceName) -> bool:
 #
 # A host says neither the Azure subscription nor the group, so the names of all are read together, once, and again only
 # when one is asked for that is not among them and a document has changed since: hosts that strangers make up cost a
-# look at a dictionary.
+# look at a dictionary. In Azure a name is taken where it stands; here the oldest of several with one name has the host,
+# and another tenant's younger one takes no events from it.
 
-Names = Mapping[str, ResourceName]
+
+class Host(NamedTuple):
+    """The beginning of a host that a resource claims; the oldest comes first."""
+
+    created_at: int  # Of the resource (ms)
+    label: str
+    name: ResourceName
 
 
 class HostNames:
     """Remembers the resources that hosts begin with."""
 
-    def __init__(self, documents: Documents, read: Callable[[], Awaitable[Names]]) -> None:
+    def __init__(self, documents: Documents, read: Callable[[], Awaitable[Sequence[Host]]]) -> None:
         self._documents = documents
-        self._read = read  # Reads the names of all resources, by the first label of their hosts
-        self._names: Names = {}
+        self._read = read  # Reads the hosts of all resources
+        self._names: Mapping[str, ResourceName] = {}
         self._changes = -1
+        self._reading = asyncio.Lock()  # Of many who ask for what is not known one reads
 
     async def find(self, host: str, exists: Callable[[ResourceName], Awaitable[bool]]) -> ResourceName | None:
         """The resource with this host, which may have a port as requests send it; None if there is none."""
@@ -150,7 +159,9 @@ class HostNames:
         name = self._names.get(label)
         if name is not None and await exists(name):
             return name
-        changes = self._documents.changes
-        if self._changes != changes:
-            self._names, self._changes = await self._read(), changes
+        async with self._reading:
+            changes = self._documents.changes
+            if self._changes != changes:
+                hosts = sorted(await self._read(), reverse=True)
+                self._names, self._changes = {host.label: host.name for host in hosts}, changes
         return self._names.get(label)

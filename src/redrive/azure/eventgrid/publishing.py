@@ -218,17 +218,17 @@ class Publishers:
             self._names[path] = name
         return name
 
-    async def _host_names(self) -> dict[str, ResourceName]:
-        """The topics and domains by their own names; of several with one name the first."""
-        by_host: dict[str, ResourceName] = {}
+    async def _host_names(self) -> list[names.Host]:
+        """The hosts of all topics and domains."""
+        hosts: list[names.Host] = []
         after = ""
         while topics := await self._topics.all_after(after, _READ_AT_ONCE):
             for topic in topics:
                 kind, _, own_name = topic.name.name.partition(":")
                 if topic.dialect == names.DIALECT and kind in _KINDS and ":" not in own_name:
-                    by_host.setdefault(own_name, topic.name)
+                    hosts.append(names.Host(topic.created_at, own_name, topic.name))
             after = topics[-1].name.key
-        return by_host
+        return hosts
 
     async def _exists(self, name: ResourceName) -> bool:
         return await self._topics.get(name) is not None

@@ -175,12 +175,10 @@ class Namespaces:
             return f"{EVENT_GRID}-/-/{host.partition('.')[0]}"
         return f"{EVENT_GRID}{namespace.key}"
 
-    async def _host_names(self) -> dict[str, ResourceName]:
-        """The namespaces by name; of several with one name the first."""
-        names: dict[str, ResourceName] = {}
-        for namespace in await self._engine.resources.documents.find(NAMESPACE, ""):
-            names.setdefault(namespace.name.name, namespace.name)
-        return names
+    async def _host_names(self) -> list[names.Host]:
+        """The hosts of all namespaces."""
+        namespaces = await self._engine.resources.documents.find(NAMESPACE, "")
+        return [names.Host(each.created_at, each.name.name, each.name) for each in namespaces]
 
     async def _exists(self, name: ResourceName) -> bool:
         return await self._engine.resources.documents.get(NAMESPACE, name.key) is not None
