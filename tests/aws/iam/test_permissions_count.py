@@ -14,6 +14,7 @@ URL: Final = f"http://{HOST}/{ACCOUNT}/orders"
 ROOT: Final = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
 SEND: Final[dict[str, Any]] = {"QueueUrl": URL, "MessageBody": "m"}
 LAMBDA: Final = {"Service": "lambda.amazonaws.com"}
+TRUST: Final = policy({"Effect": "Allow", "Principal": ROOT, "Action": "sts:AssumeRole"})
 
 
 async def queue_and_topic(stage: Stage, **attributes: str) -> None:
@@ -227,6 +228,30 @@ def test_rights_to_iam_are_bounded_by_paths_and_boundaries() -> None:
         for name, may in (("AmazonSQSFullAccess", True), ("AdministratorAccess", False)):
             attached = {"UserName": "new", "PolicyArn": f"arn:aws:iam::aws:policy/{name}"}
             assert await stage.may(lead, "iam", "AttachUserPolicy", **attached) is may
+
+    on_stage(play)
+
+
+@pytest.mark.parametrize(
+    ("word", "params"),
+    [
+        ("User", {"UserName": "new"}),
+        ("Role", {"RoleName": "new", "AssumeRolePolicyDocument": TRUST}),
+        ("Policy", {"PolicyName": "new", "PolicyDocument": policy(allow("*"))}),
+        ("InstanceProfile", {"InstanceProfileName": "new"}),
+    ],
+)
+def test_a_creation_with_tags_needs_the_right_to_tag(word: str, params: dict[str, str]) -> None:
+    """A user with a key has its tags in `aws:PrincipalTag`, by which policies may tell teams apart."""
+
+    async def play(stage: Stage) -> None:
+        tags = [{"Key": "team", "Value": "red"}]
+        ann = await stage.user("ann", allow("*"), deny(f"iam:Tag{word}"))
+        assert not await stage.may(ann, "iam", f"Create{word}", **params, Tags=tags)
+        assert await stage.may(ann, "iam", f"Create{word}", **params)
+        bob = await stage.user("bob", allow("*"))
+        name = next(iter(params))
+        assert await stage.may(bob, "iam", f"Create{word}", **{**params, name: "other"}, Tags=tags)
 
     on_stage(play)
 

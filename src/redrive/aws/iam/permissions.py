@@ -20,6 +20,7 @@ _OF_CALLER: Final = frozenset(
 )
 #: Parameters that are condition keys.
 _KEYS: Final = {"AWSServiceName": "iam:awsservicename", "PermissionsBoundary": "iam:permissionsboundary"}
+_CREATES: Final = "Create"
 _PASSES_ROLE: Final = "AddRoleToInstanceProfile"
 
 
@@ -50,6 +51,8 @@ async def _check(call: Call, operation: str, params: Structure, documents: Docum
     # object" (UpdateUser)
     for name in values_of(params, "NewUserName", "NewGroupName"):
         scopes += [(f"iam:{operation}", ResourceScope(_renamed_arn(arn, name, params)))]
+    if params.get("Tags") and operation.startswith(_CREATES):  # tags of users and roles are keys of policies
+        scopes += [(f"iam:Tag{operation.removeprefix(_CREATES)}", ResourceScope(arn))]
     if operation == _PASSES_ROLE:
         role = await ROLES.get(documents, call.account, params["RoleName"])
         scopes += [("iam:PassRole", ResourceScope(role.arn))]
