@@ -112,6 +112,7 @@ class QueueSealer(Sealer):
 
     @override
     async def prepare(self) -> None:
+        """Have a data key ready for `seal`; raises KeyUnusable if KMS gives none."""
         now = self._keys.clock.now()
         if self._data_key is not None and now < self._until:
             return
@@ -135,6 +136,7 @@ class QueueSealer(Sealer):
 
     @override
     def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> StoredContent:
+        """A message encrypted by the data key, as text while nodes of an older version share the store."""
         if self._data_key is None:
             raise RuntimeError("seal() before prepare()")
         nonce = self._keys.random_bytes(NONCE_BYTES)
@@ -146,6 +148,7 @@ class QueueSealer(Sealer):
 
     @override
     async def admit(self, topic: Topic) -> Attempt | None:
+        """The attempt that fails since the topic may not use the queue's key; None: it may."""
         if not self.key_id:
             return None
         principal = service_principal("sns", topic.name.region)

@@ -1,6 +1,6 @@
 """Delivery streams: made, described, listed, changed and removed; their tags and their keys."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -214,7 +214,9 @@ class DeliveryStreamOperations:
             raise no_such_stream(name)
         return stream
 
-    async def change(self, stream: DeliveryStream, change: Any) -> DeliveryStream:
+    async def change(
+        self, stream: DeliveryStream, change: Callable[[DeliveryStream], DeliveryStream]
+    ) -> DeliveryStream:
         """Change a stream; raises AwsError (`ResourceNotFoundException`) if it was deleted meanwhile."""
         try:
             new_stream: DeliveryStream = await self._documents.update(STREAM, stream.resource.key, change)

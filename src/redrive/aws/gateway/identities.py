@@ -214,8 +214,7 @@ class Identities:
         """The managed policy of an ARN."""
         if arn in aws_managed():
             return aws_managed()[arn]
-        account = arn.split(":")[4] if arn.count(":") >= _ARN_PARTS - 1 else ""
-        policy = await self._documents.get(MANAGED_POLICY, key_of(account, arn.rpartition("/")[2]))
+        policy = await self._documents.get(MANAGED_POLICY, key_of(account_of(arn), arn.rpartition("/")[2]))
         return policy if policy is not None and policy.arn == arn else None
 
     async def permissions(self, holder: User | Role, session: Session | None = None) -> Permissions:

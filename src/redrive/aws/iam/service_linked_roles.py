@@ -97,7 +97,7 @@ class ServiceLinkedRoles:
     async def get_service_linked_role_deletion_status(self, call: Call, params: Structure) -> Structure:  # noqa: ARG002 - as Verb
         """A role is deleted before its deletion is answered, so every task has succeeded."""
         match = _TASK.fullmatch(params["DeletionTaskId"])
-        name = match is not None and linked_role(match[1]).rpartition("/")[2]
+        name = linked_role(match[1]).rpartition("/")[2] if match is not None else ""
         if match is None or not name or not match[2].startswith(name):
             raise absent(f"Deletion task {params['DeletionTaskId']} cannot be found.")  # chosen
         return {"Status": "SUCCEEDED"}

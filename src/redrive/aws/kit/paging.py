@@ -79,8 +79,10 @@ class Pages:
         if key is None:
             begin = self.count_before(operation, params)
         elif descending:
-            smaller_keys = bisect_left(items[::-1], after, key=key)
-            begin = len(items) - smaller_keys if after else 0
+            remaining = bisect_left(
+                items[::-1], after, key=key
+            )  # those with smaller keys, which are the last
+            begin = len(items) - remaining if after else 0
         else:
             begin = bisect_right(items, after, key=key)
         end = begin + self.limit(operation, params, size)

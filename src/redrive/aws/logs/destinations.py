@@ -22,7 +22,7 @@ from redrive.aws.gateway.rounds import TRACE, Rounds
 from redrive.aws.kit.call import Call
 from redrive.aws.logs import names
 from redrive.aws.logs.errors import invalid
-from redrive.aws.wire.arn import Arn, read_arn
+from redrive.aws.wire.arn import Arn, parse_arn, read_arn
 from redrive.aws.wire.errors import AwsError, common
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import PushRequest
@@ -259,7 +259,7 @@ class SubscribedEndpoint:
         """Hand events over; a refusal is final, and the log says so."""
         log_batch = LogBatch.unpack(push_request.body)
         group = ResourceName(*account_and_region_of(push_request), log_batch.group)
-        service = log_batch.destination.split(":")[2]
+        service = parse_arn(log_batch.destination).service
         delivery = self._destinations[service].deliver(group, log_batch)
         error, attempt = await make_call(
             delivery, service, lambda refused: f"{refused.message} ({refused.code})"

@@ -141,6 +141,7 @@ class GroupFilters(Generic[F]):
         self._by_group.setdefault(filter_document.group_id, {})[filter_document.name] = compiled_filter
 
     def _follow_write(self, kind: str, key: str, value: object | None) -> None:
+        """Keep up with a write of a filter, or (`value` is None) its removal."""
         if kind != self._kind.name:
             return
         if value is not None:

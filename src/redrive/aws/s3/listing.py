@@ -82,17 +82,19 @@ class ObjectListing:
         uploads: list[Upload] = []
         groups: list[str] = []
         last: Upload | None = None
+        last_group = request.after
         is_truncated = False
         for upload in await self._uploads(bucket, request, marker):
             group = request.group(upload.key)
-            if group and (group == request.after or group in groups[-1:]):  # listed already
+            if group and group == last_group:  # listed already
                 continue
             if len(uploads) + len(groups) >= request.limit:
-                is_truncated = request.limit > 0
+                is_truncated = request.limit > 0  # whoever asks for nothing has all of it
                 break
             last = upload
             if group:
                 groups.append(group)
+                last_group = group
             else:
                 uploads.append(upload)
         next_key = "" if last is None else (request.group(last.key) or last.key)
@@ -134,7 +136,7 @@ class ObjectListing:
         last, is_truncated = "", False
         async for key, entry in self._entries(bucket, request):
             if len(contents) + len(groups) >= request.limit:
-                is_truncated = request.limit > 0
+                is_truncated = request.limit > 0  # whoever asks for nothing has all of it
                 break
             last = key
             if entry is None:

@@ -129,7 +129,7 @@ class Confirmations:
     async def _subscription(self, call: Call, token: str, region: str) -> Subscription:
         """The subscription that a token confirms. Of the topic's ARN in the call only the region counts (recorded)."""
         if not _TOKEN.fullmatch(token):
-            raise error("InvalidParameter", "Invalid token") if not is_unsigned(call) else invalid("Token")
+            raise invalid("Token") if is_unsigned(call) else error("InvalidParameter", "Invalid token")
         question = await self._engine.resources.documents.get(QUESTION, token)
         if question is None or call.now >= question.asked_at + TOKEN_MS:
             raise invalid("Token")

@@ -182,6 +182,7 @@ class StatusLog(Listener):
 
     @override
     def attempted(self, fact: Attempted) -> None:
+        """Log an attempt, if the topic wants those of its protocol and result."""
         protocol_log = self._protocol_logs.get(fact.subscription.protocol)
         if protocol_log is not None:
             protocol_log.attempted(fact)
@@ -207,6 +208,7 @@ class StatusLog(Listener):
 
     @override
     def dead_lettered(self, fact: DeadLettered) -> None:
+        """Log a message that went to a dead-letter queue, as a delivery to that queue."""
         name = fact.subscription.dead_letter
         if name is None or not self._wants(fact.topic, fact.subscription, fact.attempt):
             return

@@ -11,6 +11,7 @@ from redrive.access.secret import TOKEN_CHARS_MAX, Credentials, Session, account
 from redrive.aws.gateway.identities import Sessions
 from redrive.aws.kit.call import Call
 from redrive.aws.sts.errors import denied, error, invalid
+from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.errors import common
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
@@ -41,7 +42,7 @@ class Assuming:
         if self._sessions.identities.restricts:
             _check_trust(call, arn, role, params, tags)
         session = Session(
-            account=arn.split(":")[4],
+            account=parse_arn(arn).account,
             role=arn,
             unique_id=_NO_ID if role is None else role.id,
             name=params["RoleSessionName"],

@@ -138,6 +138,7 @@ class Checks:
         return check
 
     def _member_checkers(self, shape: Shape) -> dict[str, tuple[str, Checker]]:
+        """The spelling and the checker of each member that has one, by the member's name."""
         checkers = [(member, self._checker(member.shape)) for member in shape.members.values()]
         return {
             member.name: (self._spelling.member(member), checker)
@@ -163,6 +164,7 @@ class Checks:
         return check
 
     def _elements_checker(self, shape: Shape) -> Checker | None:
+        """A checker of each element of a list; None: there is nothing to check."""
         if shape.element.shape.type in SCALARS:
             return self._scalars_checker(shape, shape.element.shape, ViolationKind.ELEMENTS, list)
         inspect, step = self._checker(shape.element.shape), self._spelling.element
@@ -178,6 +180,7 @@ class Checks:
         return check
 
     def _entries_checker(self, shape: Shape) -> Checker | None:
+        """A checker of the keys and the values of a map; None: there is nothing to check."""
         keys = self._scalars_checker(shape, shape.key.shape, ViolationKind.KEYS, list)
         if shape.value.shape.type in SCALARS:
             values = self._scalars_checker(shape, shape.value.shape, ViolationKind.VALUES, dict.values)
@@ -277,6 +280,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def _pattern_rules(shape: Shape) -> list[_Rule]:
+    """The rule of a shape's pattern, if it has one that Python can read."""
     if shape.pattern is None:
         return []
     try:

@@ -72,6 +72,7 @@ class StackValues:
         return resource.physical_id
 
     def _attribute(self, name: str, attribute: str) -> Any:
+        """An attribute of a resource; raises NotYetKnown if the resource is yet to be created."""
         resource = self._created_resource(name)
         if not resource.physical_id:
             raise NotYetKnown(name)

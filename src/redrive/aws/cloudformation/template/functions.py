@@ -208,6 +208,7 @@ def _join(argument: Any, scope: EvaluationScope) -> str:
 
 
 def _split(argument: Any, scope: EvaluationScope) -> list[str]:
+    """The parts of a text between delimiters; raises TemplateInvalid."""
     match argument:
         case [str(delimiter), value] if delimiter:
             text = scalar(value, scope, "Fn::Split")

@@ -160,6 +160,7 @@ def _check_id(kind: str, name: str) -> None:
 
 
 def _mappings(source: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The mappings of a template, checked: two levels of keys."""
     entries = section(source, "Mappings")
     check_count(len(entries), "mappings", MAPPINGS_MAX)
     for name, mapping in entries.items():

@@ -18,6 +18,7 @@ from redrive.aws.cloudformation.types.calls import (
     without_absence,
 )
 from redrive.aws.cloudformation.types.resource_type import Description, Factory, HeldPolicyType, ResourceType
+from redrive.aws.wire.arn import parse_arn
 
 _ARCHIVE: Final = "ArchivePolicy"
 _TOPIC_DEFAULTS: Final[Mapping[str, str]] = {
@@ -243,7 +244,7 @@ class TopicPolicyType(HeldPolicyType):
             "Principal": {"AWS": "*"},
             "Action": [f"SNS:{action}" for action in _ACTIONS],
             "Resource": holder,
-            "Condition": {"StringEquals": {"AWS:SourceOwner": holder.split(":")[4]}},
+            "Condition": {"StringEquals": {"AWS:SourceOwner": parse_arn(holder).account}},
         }
         return json.dumps({"Version": "2008-10-17", "Id": "__default_policy_ID", "Statement": [statement]})
 

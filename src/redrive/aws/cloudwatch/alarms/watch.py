@@ -180,7 +180,7 @@ class AlarmRegistry:
         return 10 if fine else _FINE_SECONDS
 
     async def check_room(self, name: ResourceName) -> None:
-        """Refuse an alarm that is new where its region has as many as it may; raises AwsError (`LimitExceeded`)."""
+        """Refuse an alarm that is new where its region has as many as it may; raises AwsError (`LimitExceededFault`)."""
         await self.follow()
         if name.key in self._alarms:
             return
@@ -204,6 +204,7 @@ class AlarmRegistry:
             self._watches.pop(key, None)
 
     def _follow_write(self, kind: str, key: str, value: object | None) -> None:
+        """Keep up with a write of an alarm, or (`value` is None) its removal."""
         if kind != ALARMS.name:
             return
         if isinstance(value, Alarm):

@@ -22,6 +22,7 @@ from redrive.aws.lambda_.documents.records import (
     qualified_key,
     version_key,
 )
+from redrive.aws.wire.arn import parse_arn
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft, Resources
 from redrive.model.names import ResourceName
@@ -99,8 +100,8 @@ async def put_backlogs_in(
 
 def _queue_of(arn: str) -> ResourceName | None:
     """The queue that an ARN names; None: it names something else."""
-    service, region, account, name = arn.split(":")[2:6]
-    return ResourceName(account, region, name) if service == "sqs" else None
+    target = parse_arn(arn)
+    return ResourceName(target.account, target.region, target.resource) if target.service == "sqs" else None
 
 
 async def begin_backlog_in(

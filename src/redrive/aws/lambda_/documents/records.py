@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of
+from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.hosted_urls import HostedUrls, hosted_url
 from redrive.engine.ports import DocumentKind
 from redrive.engine.resources import Draft
@@ -36,8 +37,8 @@ class LayerUse:
     @property
     def archive(self) -> ResourceName:
         """The place of its archive, in the layer's account."""
-        region, account = self.arn.split(":")[3:5]
-        return ResourceName(account, region, self.kept_as)
+        arn = parse_arn(self.arn)
+        return ResourceName(arn.account, arn.region, self.kept_as)
 
 
 def _layers(stored: Iterable[Mapping[str, Any]]) -> tuple[LayerUse, ...]:

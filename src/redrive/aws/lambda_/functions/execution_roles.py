@@ -10,6 +10,7 @@ from redrive.aws.lambda_.documents.errors import invalid
 from redrive.aws.lambda_.documents.lookup import policy_of
 from redrive.aws.lambda_.documents.names import of_arn
 from redrive.aws.lambda_.documents.records import FUNCTION, Configuration
+from redrive.aws.wire.arn import parse_arn
 from redrive.engine.ports import Clock
 from redrive.engine.resources import Resources
 from redrive.model.http import Request
@@ -58,7 +59,7 @@ class ExecutionRoles:
         """
         arn = version.dead_letter
         if arn and not await self._may_hand_over(version, arn):
-            service = arn.split(":")[2]
+            service = parse_arn(arn).service
             operation = _TARGETS[service].partition(":")[2]
             raise invalid(
                 f"The provided execution role does not have permissions to call {operation} on {service.upper()}"
@@ -71,7 +72,7 @@ class ExecutionRoles:
             AwsError: `InvalidParameterValueException`.
         """
         if arn and not await self._may_hand_over(version, arn):
-            operation = _TARGETS[arn.split(":")[2]].partition(":")[2]
+            operation = _TARGETS[parse_arn(arn).service].partition(":")[2]
             raise invalid(
                 f"The function's execution role does not have permissions to call {operation} on {arn}"
             )

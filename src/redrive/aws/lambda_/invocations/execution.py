@@ -86,7 +86,7 @@ class Executor:
         """
         try:
             function = await self.runnable(version, target.function.reserved)
-        except VariablesUnreadable:
+        except VariablesUnreadable:  # which is a Refused, too
             raise
         except Refused as error:
             document = {"errorType": FunctionError.ENTRYPOINT.value, "errorMessage": str(error)}

@@ -160,6 +160,7 @@ class EventMetrics(Listener):
 
     @override
     def attempted(self, fact: Attempted) -> None:
+        """Count the age of an event that was tried, or a record or letter that finally failed."""
         name = _function(fact)
         if fact.subscription.id == INVOCATIONS:
             age_ms = fact.at - fact.attempt.duration_ms - fact.delivery.sent_at

@@ -17,6 +17,7 @@ from redrive.aws.lambda_.documents.backlogs import (
 )
 from redrive.aws.lambda_.invocations import events
 from redrive.aws.lambda_.invocations.events import InvocationEvent
+from redrive.aws.wire.arn import parse_arn
 from redrive.engine.ports import AttemptNote, FollowUp, Plan, PushRequest, SubscriptionContext, whole_envelope
 from redrive.engine.ports.facts import Attempted
 from redrive.model.attempt import Attempt, Reason
@@ -116,7 +117,7 @@ class LambdaDeliveryProfile:
             follow_ups.append(FollowUp(fact.topic.name, events.letter(fact), BacklogTarget.DEAD_LETTER))
         destination = events.target_of(fact)
         if destination in targets:
-            service = targets[destination].split(":")[2]
+            service = parse_arn(targets[destination]).service
             follow_ups.append(FollowUp(fact.topic.name, events.record(fact, service), destination))
         return follow_ups
 

@@ -17,6 +17,7 @@ from redrive.aws.lambda_.functions.sealed_variables import VariablesUnreadable
 from redrive.aws.lambda_.invocations import profile
 from redrive.aws.lambda_.invocations.events import FUNCTION_ERROR, INVOKED, VERSION, AsyncInvocations
 from redrive.aws.lambda_.invocations.execution import Executor
+from redrive.aws.wire.arn import parse_arn
 from redrive.aws.wire.errors import AwsError
 from redrive.aws.wire.shapes import Structure
 from redrive.engine.ports import AttemptNote, Clock, DeathRecord, DirectEndpoint, Endpoint, PushRequest
@@ -122,6 +123,7 @@ class InvocationEndpoint(DirectEndpoint):
 
 
 def _attempt_of(result: InvocationResult, version: str, invocations: int) -> Attempt:
+    """The attempt that an invocation was, which delivered its event unless the function failed."""
     identifiers = [(VERSION, version), (INVOKED, str(invocations))]
     if result.failed:
         identifiers.append((FUNCTION_ERROR, "Unhandled"))
@@ -219,8 +221,8 @@ class TargetEndpoint:
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Send, publish, invoke or write, whichever the service of the endpoint stands for."""
-        service, region = push_request.endpoint.split(":")[2:4]
-        region = region or push_request.headers[profile.REGION]  # a bucket's ARN has none
+        arn = parse_arn(push_request.endpoint)
+        service, region = arn.service, arn.region or push_request.headers[profile.REGION]  # of a bucket
         trace = self._rounds.following(push_request.headers.get(profile.TRACE))
         operation, params = _request(push_request, trace)
         function = push_request.headers[profile.FUNCTION]

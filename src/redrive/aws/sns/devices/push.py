@@ -199,6 +199,7 @@ class DeviceEndpoint:
             token_holder = await platform.put_in(draft, current, after)
             if token_holder is None:
                 return after
+            # Another device has the token already, and each token is of one.
             disabled = _with_attributes(current, {ENABLED: "false"})
             draft.change(DEVICE, current.key, current, lambda _: disabled)
             return None if disabled == current else disabled

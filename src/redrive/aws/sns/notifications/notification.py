@@ -295,7 +295,7 @@ def notification_headers(published: PublishedMessage) -> dict[str, str]:
 
 
 def confirmation_text(confirmation: Confirmation, links: Links, signature: str) -> str:
-    """A confirmation in JSON."""
+    """The JSON document that asks an endpoint to confirm that a subscription begins, or has ended."""
     document = {
         "Type": confirmation.kind,
         "MessageId": confirmation.id,

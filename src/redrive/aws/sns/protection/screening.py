@@ -210,7 +210,7 @@ class Screen:
         publication: Publication,
         make: Make,
     ) -> None:
-        """Show this publication, which `make` made of an entry whose texts were inspected."""
+        """Show versions of this publication, which `make` made of an entry whose texts were inspected."""
         self._topic = topic
         self._policy = policy
         self._entry = entry

@@ -95,7 +95,7 @@ def read_form(request: Request, fields_max: int) -> Mapping[str, str]:
 
 
 def tree(fields: Mapping[str, str], fields_max: int) -> FormNode:
-    """The root of the tree that the names spell.
+    """The root of the tree that the names spell; names with too many dots are left out.
 
     Raises:
         AwsError: `SerializationException`: it has more branches than `fields_max` sensible names would give it.
@@ -270,6 +270,7 @@ def _member_reader(member: Member) -> Reader:
 
 
 def _list_reader(shape: Shape, *, flattened: bool) -> Reader:
+    """Return the reader of a list: its elements are numbered, below their own name unless they are flattened."""
     read_element = _member_reader(shape.element)
     element_name = shape.element.query_name or "member"
     elements_max = shape.elements_max
@@ -288,6 +289,7 @@ def _list_reader(shape: Shape, *, flattened: bool) -> Reader:
 
 
 def _map_reader(shape: Shape, *, flattened: bool) -> Reader:
+    """Return the reader of a map: its entries are numbered, below `entry` unless they are flattened."""
     key_name = shape.key.query_name or "key"
     value_name = shape.value.query_name or "value"
     read_key, read_value = _member_reader(shape.key), _member_reader(shape.value)

@@ -73,6 +73,7 @@ def _member_writer(member: Member) -> XmlWriter:
 
 
 def _element_writer(tag: str, shape: Shape) -> XmlWriter:
+    """Return the writer of a value within a tag."""
     match shape.type:
         case "structure":
             return _with_tags(tag, structure_writer(shape))
