@@ -59,7 +59,7 @@ class Encryption:
     # ---- MessageSealing ---------------------------------------------------------------------------------
 
     def of_queue(self, queue: Queue) -> QueueSealer | None:
-        """The sealer of a queue, None: it is not encrypted. Private queues always are, others also if `by_default`."""
+        """The sealer of a queue, if it is private, or its attributes or `by_default` ask for one; else None."""
         attributes = queue.attributes
         private = ":" in queue.name.region  # ResourceName.private, without the call: each message asks
         if not (KEY in attributes or SQS_SSE in attributes or self._by_default or private):

@@ -95,7 +95,7 @@ class Identities:
             return await self._federated_user(session)
         if session.user:
             user = await self.user(session.account, session.user, session.unique_id or None)
-            return user and replace(user, session=session)
+            return None if user is None else replace(user, session=session)
         if not session.role:
             return replace(account_root(session.account), session=session)
         role = await self.role(session.role)

@@ -209,6 +209,7 @@ class DeliveryStreams:
         await self._put(group, log_batch.destination, log_batch.role, record)
 
     async def _put(self, group: ResourceName, arn: str, role: str, record: bytes) -> None:
+        """Put a record into a stream; raises AwsError."""
         name = arn.rpartition("/")[2]
         records = {"DeliveryStreamName": name, "Records": [{"Data": record}]}
         caller = await self._roles.role_principal(group.account, role, group.region)

@@ -105,9 +105,8 @@ class PublishOperations:
         _check_entries(entries, message.bytes_max(topic))
         accepted: list[tuple[Entry, Publication]] = []
         failures: list[Structure] = []
-        all_texts = [
-            _checked_texts(topic, entry) for entry in entries
-        ]  # before others: it refuses the whole batch
+        # Before all else: it refuses the whole batch.
+        all_texts = [_checked_texts(topic, entry) for entry in entries]
         for entry, texts in zip(entries, all_texts, strict=True):
             try:
                 _check_text_and_subject(entry)

@@ -22,7 +22,7 @@ from redrive.aws.apigateway.control.records import (
 )
 from redrive.aws.apigateway.control.targets import PATH
 from redrive.aws.apigateway.http.definitions import read_tree
-from redrive.aws.apigateway.http.kinds import INTEGRATIONS, ROUTES, TARGET
+from redrive.aws.apigateway.http.kinds import INTEGRATIONS, PART_ID_CHARS, ROUTES, TARGET
 from redrive.aws.apigateway.rest.definitions import read_definition
 from redrive.aws.kit.call import Call
 from redrive.aws.kit.tagging import TagChange, Tagging, TagRequest, Tags
@@ -139,7 +139,7 @@ class HttpApiOperations:
 
     def _quick_create_tree(self, params: Structure, now: int) -> Tree:
         """The tree of an API that is created with a target for all requests, or for one route."""
-        target, integration_id = params["Target"], new_id(self._rng, 7)
+        target, integration_id = params["Target"], new_id(self._rng, PART_ID_CHARS)
         is_function = target.startswith("arn:")
         integration = {
             "IntegrationId": integration_id,
@@ -153,8 +153,8 @@ class HttpApiOperations:
             **({"CredentialsArn": params["CredentialsArn"]} if params.get("CredentialsArn") else {}),
         }
         route = {
-            "RouteId": new_id(self._rng, 7),
-            "RouteKey": params.get("RouteKey") or DEFAULT_STAGE,
+            "RouteId": new_id(self._rng, PART_ID_CHARS),
+            "RouteKey": params.get("RouteKey") or "$default",
             "AuthorizationType": "NONE",
             "ApiKeyRequired": False,
             "Target": f"{TARGET}{integration_id}",

@@ -9,6 +9,7 @@ from redrive.aws.apigateway.control.errors import bad_request, not_offered
 from redrive.aws.apigateway.control.records import Tree, new_id
 from redrive.aws.apigateway.http.kinds import (
     INTEGRATIONS,
+    PART_ID_CHARS,
     ROUTES,
     TARGET,
     TIMEOUT_MS,
@@ -20,7 +21,6 @@ from redrive.aws.apigateway.rest.definitions import INVALID, MALFORMED
 
 _X: Final = "x-amazon-apigateway-"
 _METHODS: Final = ("get", "put", "post", "delete", "patch", "options", "head")
-_ID_CHARS: Final = 7
 
 
 def read_tree(document: Mapping[str, Any], rng: random.Random) -> Tree:
@@ -49,7 +49,7 @@ def _read_tree(document: Mapping[str, Any], rng: random.Random) -> Tree:
                 continue
             integration = operation.get(f"{_X}integration")
             security = operation.get("security", document.get("security"))
-            route_id = new_id(rng, _ID_CHARS)
+            route_id = new_id(rng, PART_ID_CHARS)
             route = {
                 "RouteId": route_id,
                 "RouteKey": key,
@@ -57,7 +57,7 @@ def _read_tree(document: Mapping[str, Any], rng: random.Random) -> Tree:
                 **_authorization(security or (), schemes, authorizers),
             }
             if integration is not None:
-                integration_id = new_id(rng, _ID_CHARS)
+                integration_id = new_id(rng, PART_ID_CHARS)
                 integrations[integration_id] = _integration(integration_id, integration)
                 route["Target"] = f"{TARGET}{integration_id}"
             check_route(route, {ROUTES: routes, INTEGRATIONS: integrations, AUTHORIZERS: authorizers_by_id})
@@ -106,7 +106,7 @@ def _authorizer(name: str, definition: Mapping[str, Any], rng: random.Random) ->
         else {"Issuer": configuration.get("issuer"), "Audience": configuration.get("audience")},
     }
     authorizer = {
-        "AuthorizerId": new_id(rng, _ID_CHARS),
+        "AuthorizerId": new_id(rng, PART_ID_CHARS),
         "Name": name,
         **{member: value for member, value in members.items() if value is not None},
     }

@@ -132,7 +132,7 @@ KINDS: Final = (
 )
 
 
-_ID_CHARS: Final = 7
+PART_ID_CHARS: Final = 7  # as at Amazon
 #: The kinds of parts that routes use: the member of a route that names one, and the prefix of the id in it.
 _USES: Final = {INTEGRATIONS: ("Target", TARGET), AUTHORIZERS: ("AuthorizerId", "")}
 
@@ -164,7 +164,7 @@ class HttpPartOperations:
         """Create a part of an API by a request; returns it as callers see it."""
         kind = self._kind
         if not kind.is_named:
-            params = {**params, kind.id: new_id(self._rng, _ID_CHARS)}
+            params = {**params, kind.id: new_id(self._rng, PART_ID_CHARS)}
 
         def change(tree: Tree) -> Structure:
             if params[kind.id] in (tree.get(kind.tree_key) or {}):

@@ -210,7 +210,7 @@ class Steps(StepParts):
         attempt: StackResource | None,
         imports: set[str],
     ) -> None:
-        """Create the resource that replaces one; `attempt`: see `_create`."""
+        """Create the resource that replaces one; `attempt`: an interrupted one as it was left, or None."""
         at = after.updated_at
         has_new_name = attempt is not None and attempt.name != before.name
         name = attempt.name if attempt is not None and has_new_name else self._name(kind, after)

@@ -96,7 +96,7 @@ def follow(current: Suppression | None, before: str, state: str, suppressor: Sup
 
 
 def _first_suppression(before: str, state: str, suppressor: Suppressor, now: int) -> Next:
-    """The next step after a change of state that nothing suppresses yet: by the alarm, by a wait, or it acts."""
+    """The suppression that begins with a change of state: by the alarm, or by the wait for it; else the change acts."""
     if suppressor.on:
         return Next(Suppression(BY_ALARM, before), acts=False)
     if state == ALARM and suppressor.wait_ms:
@@ -204,12 +204,8 @@ class Composites:
 
 def suppression_of(alarm: Alarm) -> Suppression | None:
     """The suppression of a composite alarm."""
-    suppression = alarm.suppression
-    return (
-        None
-        if suppression is None
-        else Suppression(suppression["by"], suppression["told"], suppression["until"])
-    )
+    document = alarm.suppression
+    return None if document is None else Suppression(document["by"], document["told"], document["until"])
 
 
 def _document(alarm: Alarm, suppression: Suppression | None) -> dict[str, Any] | None:

@@ -277,6 +277,7 @@ def _fill_with(moments: Sequence[int], by: Value, series: TimeSeries) -> TimeSer
 
 
 def _repeat(moments: Sequence[int], series: TimeSeries) -> TimeSeries:
+    """A series with the last value before it at each moment that has none."""
     last, result = None, dict(series)
     for moment in moments:
         last = series.get(moment, last)

@@ -220,6 +220,7 @@ def _decode(text: str) -> str:
 
 
 def _read_payload(member: Member, body: bytes, parsed: Structure) -> None:
+    """Read the payload of a request into the parsed members: bytes, a text or a document."""
     if member.shape.type == "blob":
         parsed[member.name] = body
     elif member.shape.type == "string":  # a policy, which is JSON
