@@ -205,6 +205,12 @@ def schema_database(database_maker: DatabaseMaker) -> Iterator[str]:
 
 
 @pytest.fixture
+def emptied_database(database_maker: DatabaseMaker) -> str:
+    """The URL of such a database that earlier tests of this process have used, and the next ones will."""
+    return database_maker.emptied()
+
+
+@pytest.fixture
 def by_pgbouncer(postgres_server: PostgresServer, postgres_database: str) -> Callable[[Mode], str]:
     """The URL of that database by way of a pooler in the mode asked for."""
     name = urlsplit(postgres_database).path.removeprefix("/")

@@ -32,6 +32,23 @@ async def test_a_database_is_dropped_under_an_open_connection(database_maker: Da
     connection.terminate()
 
 
+async def test_an_emptied_database_is_as_new(database_maker: DatabaseMaker) -> None:
+    url = database_maker.emptied()
+    await _query(url, "INSERT INTO log_sizes VALUES (1, 1)")
+    await _query(url, "SELECT nextval('delivery_seq')")
+    await _query(url, "ANALYZE log_sizes")
+    connection = await asyncpg.connect(url)
+    await connection.execute("BEGIN; LOCK TABLE deliveries")
+    assert database_maker.emptied() == url
+    with pytest.raises(asyncpg.PostgresConnectionError):
+        await connection.execute("SELECT 1")
+    connection.terminate()
+    statistics = "SELECT reltuples::integer FROM pg_class WHERE relname = 'log_sizes'"
+    assert await _query(url, statistics) == [(-1,)]
+    assert await _query(url, "SELECT * FROM log_sizes") == []
+    assert await _query(url, "SELECT nextval('delivery_seq')") == [(1,)]
+
+
 def test_every_process_of_a_run_is_given_the_same_server(postgres_server: PostgresServer) -> None:
     assert postgres.shared_server(postgres_server.directory.parent) == postgres_server
 

@@ -11,7 +11,7 @@ from tests.contracts.stores.bench import Bench
 from tests.contracts.stores.homes import Home
 
 # The fixtures with their URLs. `test_migrations` and the servers' tests show that a store makes its tables itself.
-_DATABASES = {"postgres": "schema_database", "citus": "citus_database"}
+_DATABASES = {"postgres": "emptied_database", "citus": "citus_database"}
 
 
 def make_home(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Home:

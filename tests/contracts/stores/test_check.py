@@ -20,6 +20,12 @@ END_OTHERS = """
 """
 
 
+@pytest.fixture
+def emptied_database(schema_database: str) -> str:
+    """Of a test's own: its sessions are ended, and a setting of it changes."""
+    return schema_database
+
+
 async def test_a_store_that_keeps_messages_passes(store: Store) -> None:
     await store.check()
     await store.check()

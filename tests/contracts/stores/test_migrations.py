@@ -59,7 +59,7 @@ _POSTGRES = (
 
 
 @pytest.fixture
-def schema_database(postgres_database: str) -> str:
+def emptied_database(postgres_database: str) -> str:
     """Without the schema: the stores of these tests make it themselves."""
     return postgres_database
 

@@ -172,6 +172,12 @@ MISLEAD = (
 )
 
 
+@pytest.fixture
+def emptied_database(schema_database: str) -> str:
+    """Of a test's own: PostgreSQL's statistics of it are changed."""
+    return schema_database
+
+
 @pytest.mark.parametrize(
     ("kind", "before"),
     [("sqlite-memory", ""), ("postgres", ""), ("postgres", "ANALYZE"), ("postgres", MISLEAD)],
