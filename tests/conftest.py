@@ -131,7 +131,8 @@ def _asks_for(item: pytest.Item, services: frozenset[str]) -> bool:
     """True if a test asks for such a server, by a fixture or by the store that its parameter names."""
     fixtures = set(getattr(item, "fixturenames", ()))
     parameters = getattr(getattr(item, "callspec", None), "params", {})
-    return bool(services & {*fixtures, *map(str, parameters.values())})
+    names = {value for value in parameters.values() if isinstance(value, str)}
+    return bool(services & (fixtures | names))
 
 
 @pytest.hookimpl(optionalhook=True)
