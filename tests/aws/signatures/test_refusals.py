@@ -322,3 +322,10 @@ def test_any_region_of_small_letters_will_do(region: str) -> None:
     request = sign(region=region)
     assert check(request, SIGNED_AT).region == region
     assert asyncio.run(TrustAll("us-east-1").caller(request, "sqs")).region == region
+
+
+def test_an_older_url_of_s3_makes_nobody_of_later_requests_its_caller() -> None:
+    trust_all = TrustAll("us-east-1")
+    older_url = Request("GET", "/bucket/key", "AWSAccessKeyId=111111111111&Expires=1&Signature=0", {}, b"")
+    assert asyncio.run(trust_all.caller(older_url, "s3")).principal.account == "111111111111"
+    assert trust_all.remembered_caller(replace(older_url, query=""), "s3") is None

@@ -17,6 +17,7 @@ from redrive.aws.wire.signatures.sigv4 import (
     UnknownKey,
     VerifiedSignature,
     credential_scope,
+    credential_text,
     is_region,
     normal_path,
     verify,
@@ -154,12 +155,11 @@ class TrustAll:
         self._holders = holders
         self._uses = None if holders is None else holders.uses
         self._nobody = Caller(account_root(ANY_ACCOUNT), region)
-        self._callers: dict[tuple[str, str], Caller] = {}
+        self._callers: dict[str, Caller] = {}  # by the credentials that they show
 
     def remembered_caller(self, request: Request, service: str) -> Caller | None:
         """The caller, if it has called before, as nearly every caller has; None: ask `caller`."""
-        scope = credential_scope(request)
-        caller = None if scope is None else self._callers.get((scope.access_key_id, scope.region))
+        caller = self._callers.get(credential_text(request))
         return None if caller is None else self._note_use(caller, service)
 
     async def caller(self, request: Request, service: str) -> Caller:
@@ -167,14 +167,16 @@ class TrustAll:
         scope = _scope(request, service, self._region)
         if scope is None:
             return self._nobody
-        caller = self._callers.get((scope.access_key_id, scope.region))
+        credential = credential_text(request)
+        caller = self._callers.get(credential)
         if caller is None:
             if not is_region(scope.region):
                 raise common(SignatureMismatch.json_code, wrong_region(scope.region))
             if len(self._callers) > 1024:  # noqa: PLR2004 - as many as `account_root` remembers
                 self._callers.clear()
             caller = await self._claimed_caller(request, scope)
-            self._callers[scope.access_key_id, scope.region] = caller
+            if credential:  # S3's older URLs have none of the kind
+                self._callers[credential] = caller
         return self._note_use(caller, service)
 
     def _note_use(self, caller: Caller, service: str) -> Caller:

@@ -141,22 +141,35 @@ _OWNER_ALONE = frozenset(
 )
 
 
+_RECALLED_MAX: Final = 4_096  # URLs whose queues are remembered until a document changes
+
+
 class QueueAccess:
     """Finds the queue that a call names, for an action that its caller may do there."""
 
     def __init__(self, queues: Queues, urls: QueueUrls) -> None:
         self._queues = queues
         self.urls = urls
+        self._recalled: dict[tuple[str, str, str], Queue] = {}
+        self._changes = -1  # `Queues.changes` when those were looked up
 
     def recall(self, call: Call, url: str) -> Queue | None:
         """The queue of a URL if this node remembers it and it is open to the caller, as nearly always; None: ask `at`.
 
         For actions that a policy could give to another account.
         """
-        queue = self._queues.known(self.urls.read(call, url))
-        if queue is None or not call.is_open(queue.name.account, queue.attributes.get("Policy")):
-            return None
-        return queue
+        changes = self._queues.changes
+        if changes != self._changes or len(self._recalled) > _RECALLED_MAX:
+            self._changes = changes
+            self._recalled.clear()
+        place = (url, call.region, call.principal.account)
+        queue = self._recalled.get(place)
+        if queue is None:
+            queue = self._queues.known(self.urls.read(call, url))
+            if queue is None:
+                return None
+            self._recalled[place] = queue
+        return queue if call.is_open(queue.name.account, queue.attributes.get("Policy")) else None
 
     def at(self, call: Call, url: str, action: str) -> Awaitable[Queue]:
         """The queue of a URL. It only passes on a coroutine, since a second one would cost every call.

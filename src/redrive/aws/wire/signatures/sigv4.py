@@ -45,6 +45,7 @@ __all__ = [
     "UnknownKey",
     "VerifiedSignature",
     "credential_scope",
+    "credential_text",
     "is_region",
     "normal_path",
     "payload_hash",
@@ -89,14 +90,18 @@ def credential_scope(request: Request) -> CredentialScope | None:
     Returns:
         None if the request has no readable credential.
     """
+    return _scope(credential_text(request))
+
+
+def credential_text(request: Request) -> str:
+    """The credential that a request shows, as it stands there; empty if it shows none."""
     authorization = request.headers.get("authorization")
     if authorization is not None:
-        _, separator, rest = authorization.partition("Credential=")
-        return _scope(rest.partition(",")[0].rstrip()) if separator else None
+        return authorization.partition("Credential=")[2].partition(",")[0].rstrip()
     if not request.query:
-        return None
-    _, separator, rest = f"&{request.query}".partition("&X-Amz-Credential=")
-    return _scope(unquote(rest.partition("&")[0][:_CREDENTIAL_CHARS_MAX])) if separator else None
+        return ""
+    rest = f"&{request.query}".partition("&X-Amz-Credential=")[2]
+    return unquote(rest.partition("&")[0][:_CREDENTIAL_CHARS_MAX])
 
 
 def verify(
