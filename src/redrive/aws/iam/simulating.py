@@ -174,9 +174,7 @@ async def _simulate(
     owner = params.get("ResourceOwner") or caller.account
     owner = owner.split(":")[4] if owner.count(":") >= 5 else owner  # noqa: PLR2004 - an ARN's colons
     keys = request_keys(_context(params.get("ContextEntries") or ()))
-    condition_keys = frozenset[str]().union(
-        permissions.keys, frozenset() if resource_policy is None else resource_policy.keys
-    )
+    condition_keys = permissions.keys | (frozenset() if resource_policy is None else resource_policy.keys)
     missing = sorted(condition_keys - keys.keys() - caller.keys.keys())
 
     def result(action: str, resource: str) -> Structure:

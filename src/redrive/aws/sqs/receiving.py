@@ -190,10 +190,8 @@ class Receiving:
         queue = self._access.recall(call, url) or await self._access.at(call, url, "ReceiveMessage")
         self._quotas.take(queue, "ReceiveMessage", call.now)
         system_attributes = _system_attribute_names(
-            _attribute_names(params, "AttributeNames") if "AttributeNames" in params else (),
-            _attribute_names(params, "MessageSystemAttributeNames")
-            if "MessageSystemAttributeNames" in params
-            else (),
+            _attribute_names(params, "AttributeNames"),
+            _attribute_names(params, "MessageSystemAttributeNames"),
         )
         visibility = params.get("VisibilityTimeout")
         wait = params.get("WaitTimeSeconds")
@@ -330,8 +328,8 @@ def _system_attributes(
 
 
 def _attribute_names(params: Structure, member: str) -> tuple[str, ...]:
-    """A list of names; a long one without repeats, since it becomes a key of a cache."""
-    names = params[member]
+    """A list of names, empty if it is absent; a long one without repeats, since it becomes a key of a cache."""
+    names = params.get(member) or ()
     return tuple(names) if len(names) <= len(ATTRIBUTES) else tuple(dict.fromkeys(names))
 
 

@@ -96,9 +96,8 @@ def _request(
         if not headers.get("content-type", "").startswith(_FORM):
             body = b""
             headers["content-type"] = _FORM
-        elif (
-            body
-        ):  # it may be the caller's: what the integration says stands over it, as the last of its fields
+        elif body:
+            # It may be the caller's: what the integration says stands over it, as the last of its fields.
             body = b"&".join((body, urlencode(query).encode()))
         path = "/"
     else:

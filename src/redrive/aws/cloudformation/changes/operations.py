@@ -267,6 +267,7 @@ async def _remove_all(engine: Engine, kind: DocumentKind[Any], stack: Stack) -> 
 # ---- signals -----------------------------------------------------------------------------------------------------------
 
 ANSWER_BYTES_MAX: Final = 4096
+_SIGNAL_ID_CHARS_MAX: Final = 256  # chosen: a sender chooses the id, which is a part of a key
 
 
 class SignalOperations:
@@ -306,5 +307,5 @@ class SignalOperations:
             return Response(400, b"", "text/plain")
         status = "SUCCESS" if answer.get("Status") == "SUCCESS" else "FAILURE"
         signal_id = str(answer.get("UniqueId") or answer.get("RequestId") or "answer")
-        await self._signals.add(*target, Signal(signal_id[:256], status, answer))
+        await self._signals.add(*target, Signal(signal_id[:_SIGNAL_ID_CHARS_MAX], status, answer))
         return Response(200, b"", "text/plain")

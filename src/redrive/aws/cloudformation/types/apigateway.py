@@ -140,6 +140,7 @@ class TaggedType(ResourceType):
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
+        """The id of the one that an interrupted step created, by the tags of the stack; empty: it created none."""
         position: dict[str, str] = {}
         while True:
             page = await ask(SERVICE, f"Get{self.noun}s", limit=_PAGE_MAX, **position)
@@ -269,6 +270,7 @@ class ApiPartType(ResourceType):
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
+        """The id of the part with the properties that identify it, which an interrupted step created; empty: none."""
         if not self.key_properties:
             return ""
         request = ask(self.service, f"Get{self.noun}s", **self._api(spec), **self.list_params)

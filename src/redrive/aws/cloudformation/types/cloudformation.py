@@ -177,6 +177,7 @@ class NestedStackType(ResourceType):
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
+        """The ARN of the stack that an interrupted step created; empty: it created none."""
         try:
             answer = await ask("cloudformation", "DescribeStacks", StackName=spec.name)
         except AwsError:

@@ -86,6 +86,7 @@ class KeyType(ResourceType):
 
     @override
     async def find(self, ask: Ask, spec: ResourceSpec) -> str:
+        """The id of the key that an interrupted step created, by a tag that marks it; empty: it created none."""
         mark = _tags(spec)[_MARK]
         page_params: dict[str, str] = {}
         while True:

@@ -102,7 +102,7 @@ def verify_v2(
 
 @cache
 def _signed_parameters() -> frozenset[str]:
-    """Also the younger parameters that select an operation: a link must not become another operation's."""
+    """The parameters that are signed, with younger ones that select an operation: a link is of one operation alone."""
     queries = (uri.partition("?")[2] for _, uri in Service.load("s3").routes.values())
     return _SIGNED_PARAMETERS | {
         name for query in queries for name in query.split("&") if name and "=" not in name
