@@ -19,6 +19,12 @@ def test_a_line_of_text_begins_with_the_time_in_utc() -> None:
     assert line == "2026-01-01T00:00:00.250Z WARNING redrive.app store.tightened file=redrive.db"
 
 
+def test_no_name_begins_another_line_or_speaks_to_a_terminal() -> None:
+    name = "a\r\n2026-01-01T00:00:00.000Z WARNING redrive.app b\x1b[2J\x7f\x85\u2028"
+    line = TextFormatter().format(event("alarm.changed alarm=%s", name)).partition("alarm=")[2]
+    assert line == r"a\r\n2026-01-01T00:00:00.000Z WARNING redrive.app b\x1b[2J\x7f\x85\u2028"
+
+
 def test_a_json_event_is_one_line_whatever_is_in_it() -> None:
     line = JsonFormatter().format(event('said "%s"', "one\ntwo ä"))
     assert "\n" not in line

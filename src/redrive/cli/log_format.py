@@ -19,6 +19,8 @@ _TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
 _PLACEHOLDER: Final = re.compile(r"(?:\b(\w+)=)?%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]")
 # A value that cannot be taken for two: without blanks, quotes and equals signs.
 _PLAIN: Final = re.compile(r"[!#-<>-~]+")
+# What would begin another line, or speak to a terminal: names of alarms and answers of endpoints hold anything.
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 #: Libraries that write signatures, tokens and headers into their log at `debug`.
 _SECRET_LOGGERS: Final = ("botocore", "urllib3", "h2", "hpack")
@@ -39,7 +41,7 @@ class TextFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:
         """See logging.Formatter."""
         fields = _fields_of(record)
-        line = super().formatMessage(record)
+        line = _CONTROL.sub(_escape, super().formatMessage(record))
         return " ".join([line, *(f"{name}={_in_text(value)}" for name, value in fields.items())])
 
 
@@ -90,6 +92,11 @@ def _fields_in_text(record: logging.LogRecord) -> Mapping[str, Any]:
     if len(names) != len(record.args):
         return {}
     return {name: value for name, value in zip(names, record.args, strict=True) if name}
+
+
+def _escape(control: re.Match[str]) -> str:
+    """A control character as Python writes it in a literal."""
+    return control[0].encode("unicode_escape").decode()
 
 
 def _in_text(value: object) -> str:
