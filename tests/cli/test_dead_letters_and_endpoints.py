@@ -54,6 +54,12 @@ def test_dead_letters_are_listed_shown_and_sent_back(
     assert "there is no dead letter 999" in redrive("dlq", "show", name, "999", status=1)
 
 
+def test_a_list_of_dead_letters_tells_a_terminal_nothing(sns: Sns, redrive: Command) -> None:
+    _, dead = sns.sqs.with_dead_letters(1)
+    dead.send("a\x9b2J\x7fb\u202ec")
+    assert redrive("dlq", "list", dead.arn.rpartition(":")[2]).endswith("  a 2J b c\n")
+
+
 def test_one_cause_is_planned_redriven_carefully_paused_and_resumed(
     sns: Sns, server: Server, redrive: Command, webhook: Webhook
 ) -> None:

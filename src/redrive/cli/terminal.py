@@ -38,6 +38,6 @@ def many(number: int, word: str) -> str:
 
 
 def shorten(text: str, chars_max: int = 60) -> str:
-    """The text on one line of at most so many characters."""
-    line = " ".join(text.split())
+    """The text on one line of at most so many characters; what a terminal would obey becomes blanks."""
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if len(line) <= chars_max else line[: chars_max - 1] + "…"
