@@ -205,3 +205,62 @@ def test_a_mapping_shows_no_message_whose_key_its_role_may_not_use(owner: str, *
             assert "card 4111\n" in [event["message"] for event in events["events"]]
 
     on_stage(play, functions="on")
+
+
+FUNCTION: Final = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:f"
+#: What each changes or tells is the whole function's, whatever alias stands behind its name.
+OF_FUNCTIONS: Final[dict[str, dict[str, Any]]] = {
+    "UpdateFunctionCode": {**PRINTS["Code"], "Publish": True},
+    "UpdateFunctionConfiguration": {"Environment": {"Variables": {"PATH": "/tmp"}}},
+    "PublishVersion": {},
+    "CreateAlias": {"Name": "more", "FunctionVersion": "1"},
+    "UpdateAlias": {"Name": "prod", "FunctionVersion": "$LATEST"},
+    "DeleteAlias": {"Name": "prod"},
+    "GetAlias": {"Name": "prod"},
+    "GetFunctionConcurrency": {},
+    "ListAliases": {},
+    "ListFunctionEventInvokeConfigs": {},
+    "ListFunctionUrlConfigs": {},
+    "ListProvisionedConcurrencyConfigs": {},
+    "ListVersionsByFunction": {},
+}
+
+
+def test_a_right_to_an_alias_is_none_to_its_function() -> None:
+    async def play(stage: Stage) -> None:
+        role = await stage.role("worker", LAMBDA, allow("logs:*"))
+        made = {"FunctionName": "f", "Role": role, "Publish": True, **PRINTS}
+        await stage.call(stage.root, "lambda", "CreateFunction", **made)
+        for name in ("live", "prod"):
+            alias = {"FunctionName": "f", "Name": name, "FunctionVersion": "1"}
+            await stage.call(stage.root, "lambda", "CreateAlias", **alias)
+        statement = {"StatementId": "s", "Action": "lambda:*", "Principal": OTHER}
+        await stage.call(
+            stage.root, "lambda", "AddPermission", FunctionName="f", Qualifier="live", **statement
+        )
+        ann = await stage.user("ann", allow("lambda:*", on=f"{FUNCTION}:live"))
+        for caller in (ann, stage.stranger):
+            for operation, params in OF_FUNCTIONS.items():
+                named = {"FunctionName": f"{FUNCTION}:live", **params}
+                assert not await stage.may(caller, "lambda", operation, **named), operation
+            assert await stage.may(caller, "lambda", "Invoke", FunctionName=f"{FUNCTION}:live")
+
+    on_stage(play, functions="on")
+
+
+def test_urls_do_not_tell_which_functions_another_account_has() -> None:
+    async def play(stage: Stage) -> None:
+        role = await stage.role("worker", LAMBDA, allow("logs:*"))
+        await stage.call(stage.root, "lambda", "CreateFunction", FunctionName="f", Role=role, **PRINTS)
+        for operation, params in (
+            ("CreateFunctionUrlConfig", {"AuthType": "NONE"}),
+            ("GetFunctionUrlConfig", {}),
+            ("ListFunctionUrlConfigs", {}),
+        ):
+            refusals = [
+                await stage.refusal(stage.stranger, "lambda", operation, FunctionName=name, **params)
+                for name in (FUNCTION, f"{FUNCTION}-not-there")
+            ]
+            assert all("is not authorized to perform" in each for each in refusals), operation
+
+    on_stage(play, functions="on")

@@ -47,24 +47,36 @@ class Lookup:
         self._targets: dict[str, tuple[int, FunctionTarget]] = {}
 
     async def function(self, call: Call, reference: FunctionReference, action: str) -> FunctionRecord:
-        """The function that a caller named, whatever its qualifier.
+        """The function that a caller named, whatever its qualifier: a right to an alias is none to the function.
 
         Raises:
             AwsError: There is none, or the caller may not.
         """
+        function = await self._existing(call, reference, action)
+        check(call, function, reference._replace(qualifier=None), action)
+        return function
+
+    async def function_as_named(
+        self, call: Call, reference: FunctionReference, action: str
+    ) -> FunctionRecord:
+        """The function, for what concerns only the version or the alias that a caller named; see `function`."""
+        function = await self._existing(call, reference, action)
+        check(call, function, reference, action)
+        return function
+
+    async def _existing(self, call: Call, reference: FunctionReference, action: str) -> FunctionRecord:
         function = await self._documents.get(FUNCTION, reference.name.key)
         if function is None and reference.name.account != call.account:
             raise denied(call.principal.name, action, reference.arn)  # nobody learns what another account has
         if function is None:
             raise no_function(reference.arn)
-        check(call, function, reference, action)
         return function
 
     async def authorized_target(
         self, call: Call, reference: FunctionReference, action: str
     ) -> FunctionTarget:
         """The version that a caller named; raises AwsError if there is none, or the caller may not."""
-        function = await self.function(call, reference, action)
+        function = await self.function_as_named(call, reference, action)
         target_version = await self.version(function, reference.qualifier)
         if target_version is None:
             raise no_function(reference.arn)

@@ -274,7 +274,7 @@ class FunctionOperations:
             raise invalid("$LATEST version cannot be deleted without deleting the function.")
         function_reference = reference._replace(qualifier=None)
         with absent_as(no_function(function_reference.arn)):
-            await self._lookup.function(call, reference, "DeleteFunction")
+            await self._lookup.function_as_named(call, reference, "DeleteFunction")
         if reference.qualifier is None:
             await self._delete(reference)
         else:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from redrive.aws.kit.call import Call
 from redrive.aws.lambda_.documents import names
-from redrive.aws.lambda_.documents.errors import PAGES, conflict, error, no_such
+from redrive.aws.lambda_.documents.errors import PAGES, conflict, denied, error, no_such
 from redrive.aws.lambda_.documents.lookup import check
 from redrive.aws.lambda_.documents.names import LATEST, FunctionReference, arn_of, is_version
 from redrive.aws.lambda_.documents.records import (
@@ -91,7 +91,7 @@ class UrlOperations:
 
     async def list_function_url_configs(self, call: Call, params: Structure) -> Structure:
         """https://docs.aws.amazon.com/lambda/latest/api/API_ListFunctionUrlConfigs.html; of all its aliases."""
-        reference = names.read(call, params["FunctionName"])
+        reference = names.read(call, params["FunctionName"])._replace(qualifier=None)
         function = await self._function(call, reference, "ListFunctionUrlConfigs", _NO_FUNCTION)
 
         def show(pair: tuple[str, FunctionUrl]) -> Structure:
@@ -145,6 +145,8 @@ async def _check_alias_in(draft: Draft, reference: FunctionReference) -> None:
 def _check_access(
     call: Call, reference: FunctionReference, action: str, missing_text: str, function: FunctionRecord | None
 ) -> FunctionRecord:
+    if function is None and reference.name.account != call.account:
+        raise denied(call.principal.name, action, reference.arn)  # nobody learns what another account has
     if function is None:
         raise no_such(missing_text)
     check(call, function, reference, action)
