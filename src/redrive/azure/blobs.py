@@ -130,6 +130,7 @@ class BlobOperations:
         )
 
     async def _content(self, request: Request, container: str, blob: Blob) -> Response:
+        """The bytes of a blob, or those of the range that is asked for, with their MD5 if that is."""
         first, length, headers = 0, blob.size, dict(_headers(blob))
         range_header = request.headers.get("x-ms-range") or request.headers.get("range") or ""
         match = _RANGE.fullmatch(range_header)
@@ -158,25 +159,34 @@ def _headers(blob: Blob) -> Mapping[str, str]:
 
 
 def _by_condition(request: Request, blob: Blob) -> Response | None:
-    """The answer to a request whose conditions do not hold; None: they do. Raises AzureError (`ConditionNotMet`)."""
-    headers, tag = request.headers, f'"{blob.etag}"'
-    has_failed = "if-match" in headers and headers["if-match"] not in ("*", tag)
-    has_failed |= "if-unmodified-since" in headers and blob.modified_at // 1000 > _seconds(
-        headers["if-unmodified-since"]
-    )
-    is_unchanged = "if-none-match" in headers and headers["if-none-match"] in ("*", tag)
-    is_unchanged |= "if-modified-since" in headers and blob.modified_at // 1000 <= _seconds(
-        headers["if-modified-since"]
-    )
-    if is_unchanged and request.method in ("GET", "HEAD"):
-        return Response(HTTPStatus.NOT_MODIFIED, b"", XML, {"ETag": tag})
-    if has_failed or is_unchanged:
+    """The answer to a request whose conditions do not hold; None: they do. Raises AzureError (`ConditionNotMet`).
+
+    Of If-None-Match and If-Modified-Since one has to hold, of the others each:
+    https://learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations.
+    """
+    headers, modified_at = request.headers, blob.modified_at // 1000
+    is_other = "if-match" in headers and not _has_tag(headers["if-match"], blob)
+    is_newer = "if-unmodified-since" in headers and modified_at > _seconds(headers["if-unmodified-since"])
+    unchanged = []
+    if "if-none-match" in headers:
+        unchanged.append(_has_tag(headers["if-none-match"], blob))
+    if "if-modified-since" in headers:
+        unchanged.append(modified_at <= _seconds(headers["if-modified-since"]))
+    is_unchanged = bool(unchanged) and all(unchanged)
+    if is_unchanged and not is_other and not is_newer and request.method in ("GET", "HEAD"):
+        return Response(HTTPStatus.NOT_MODIFIED, b"", XML, {"ETag": f'"{blob.etag}"'})
+    if is_other or is_newer or is_unchanged:
         raise AzureError(
             HTTPStatus.PRECONDITION_FAILED,
             "ConditionNotMet",
             "The condition specified using HTTP conditional header(s) is not met.",
         )
     return None
+
+
+def _has_tag(tags: str, blob: Blob) -> bool:
+    """True if one of some ETags, with or without quotes, is the blob's, or stands for all (`*`)."""
+    return any(each.strip().strip('"') in ("*", blob.etag) for each in tags.split(","))
 
 
 def _seconds(text: str) -> float:
@@ -187,6 +197,7 @@ def _seconds(text: str) -> float:
 
 
 def _number(text: str | None, maximum: int) -> int:
+    """The number of entries that a page may have, at most `maximum`; raises AzureError."""
     if text is None:
         return maximum
     if not text.isdecimal() or not int(text[:9]):
@@ -195,6 +206,7 @@ def _number(text: str | None, maximum: int) -> int:
 
 
 def _listing_text(page: BlobPage, container: str, query: Mapping[str, str], url: str) -> str:
+    """A page of a listing as XML."""
     name = container.partition("/")[2]
     texts = {tag: query.get(tag.lower()) for tag in ("Prefix", "Marker", "MaxResults", "Delimiter")}
     parameters = "".join(f"<{tag}>{escape(text)}</{tag}>" for tag, text in texts.items() if text)
@@ -207,6 +219,7 @@ def _listing_text(page: BlobPage, container: str, query: Mapping[str, str], url:
 
 
 def _xml(blob: Blob) -> str:
+    """A blob's entry in a listing."""
     return (
         f"<Blob><Name>{escape(blob.name)}</Name><Properties><Creation-Time>{blob.modified}</Creation-Time>"
         f"<Last-Modified>{blob.modified}</Last-Modified><Etag>{escape(blob.etag)}</Etag>"
@@ -220,6 +233,7 @@ def _no_such_blob() -> AzureError:
 
 
 def _range_refusal(blob: Blob) -> AzureError:
+    """The refusal of a range that begins behind the blob's end."""
     return AzureError(
         HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
         "InvalidRange",

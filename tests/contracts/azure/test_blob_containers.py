@@ -269,6 +269,24 @@ def test_blobs_are_read_whole_in_ranges_and_under_conditions(letters: ContainerC
         blob.download_blob(etag="other", match_condition=MatchConditions.IfNotModified)
 
 
+def test_of_two_conditions_of_a_change_one_is_enough(letters: ContainerClient) -> None:
+    """Either that did not hold was answered with 304, and of several ETags none was recognised."""
+    blob = letters.get_blob_client("readme")
+    shown = blob.get_blob_properties()
+    since = {"if_modified_since": shown.last_modified}
+    before = {"if_modified_since": shown.last_modified - timedelta(days=1)}
+    other = {"etag": '"other"', "match_condition": MatchConditions.IfModified}
+    same = {"etag": f'"other", {shown.etag}', "match_condition": MatchConditions.IfModified}
+    for conditions in ({**other, **since}, {**same, **before}):
+        assert blob.download_blob(**conditions).readall() == LETTERS["readme"]
+    for conditions in (since, same, {**same, **since}):
+        with pytest.raises(HttpResponseError) as unchanged:
+            blob.download_blob(**conditions)
+        assert unchanged.value.status_code == 304
+    with pytest.raises(ResourceModifiedError):
+        blob.download_blob(**{**other, **since, "match_condition": MatchConditions.IfNotModified})
+
+
 def test_a_blob_is_deleted_once_and_none_is_written(letters: ContainerClient) -> None:
     blob = letters.get_blob_client("readme")
     blob.delete_blob()
