@@ -40,6 +40,24 @@ def test_a_template_of_another_form_is_refused(case: str, mode: str) -> None:
     played(play)
 
 
+def test_a_whole_number_keeps_its_digits_or_is_refused() -> None:
+    """Digits beyond the 19th were cut off, and a product of more than 64 bits read as a store that did not answer."""
+
+    async def play(ask: Answers) -> None:
+        async def ask_with(expression: str) -> int:
+            template = {"resources": [], "outputs": {"sum": {"type": "int", "value": expression}}}
+            status, _ = await ask("PUT", f"{DEPLOYMENTS}/first", deployment(template))
+            return status
+
+        assert await ask_with(f"[{-(2**63)}]") == 201
+        _, answer = await ask("GET", f"{DEPLOYMENTS}/first")
+        assert answer["properties"]["outputs"]["sum"]["value"] == -(2**63)
+        assert await ask_with(f"[{10**20}]") == 400
+        assert await ask_with(f"[createArray(mul({2**40}, {2**40}))]") == 400
+
+    played(play)
+
+
 def test_400_resources_may_need_each_other_in_turn() -> None:
     """They were made in each other's calls, which end at a thousand."""
 

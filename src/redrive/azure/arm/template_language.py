@@ -106,6 +106,7 @@ class TemplateEvaluator:
         return document
 
     def _text(self, text: str) -> Any:
+        """A text: its value if it is an expression in brackets; `[[` begins a text that is not one."""
         if not (text.startswith("[") and text.endswith("]")):
             return text
         if text.startswith("[["):
@@ -118,6 +119,7 @@ class TemplateEvaluator:
             ) from None
 
     def _call(self, name: str, arguments: Sequence[Callable[[], Any]]) -> Any:
+        """The value of a function; of `if`, only the branch that is taken is evaluated."""
         lower = name.lower()
         if lower == "if":
             condition, then, otherwise = arguments
@@ -127,7 +129,7 @@ class TemplateEvaluator:
         function = self._functions.get(lower) or FUNCTIONS.get(lower)
         if function is None:
             raise TemplateError(f"The template function '{name}' is not valid.")
-        return function(*values)
+        return _in_64_bits(function(*values))
 
 
 class _ExpressionReader(LanguageReader):
@@ -151,6 +153,7 @@ class _ExpressionReader(LanguageReader):
         return read()
 
     def _expression(self) -> Callable[[], Any]:
+        """A value and the members that are taken of it, to be evaluated by a call."""
         with self.nested():
             read = self._value()
             while sign := self.take(".", "["):
@@ -158,21 +161,30 @@ class _ExpressionReader(LanguageReader):
             return read
 
     def _value(self) -> Callable[[], Any]:
+        """A text, a number, or a function with its arguments, to be evaluated by a call."""
         token = self.expect("text", "number", "name")
         if token.kind == "name":
             self.need("(")
             arguments = self.until(")", self._expression)
             return lambda: self._call(token.text, arguments)
-        value = token.text.replace("''", "'") if token.kind == "text" else int(token.text[:19])
+        value = token.text.replace("''", "'") if token.kind == "text" else _in_64_bits(int(token.text))
         return lambda: value
 
     def _member(self, sign: str, read_value: Callable[[], Any]) -> Callable[[], Any]:
+        """A member (`.name`) or an element (`[…]`) of a value, to be evaluated by a call."""
         if sign == ".":
             name = self.advance().text
             return lambda: _element_of(read_value(), name)
         index = self._expression()
         self.need("]")
         return lambda: _element_of(read_value(), index())
+
+
+def _in_64_bits(value: Any) -> Any:
+    """The value; raises ValueError for a whole number that no signed one of 64 bits is, so that no store takes it."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError("a whole number has 64 bits at most")
+    return value
 
 
 def _element_of(value: Any, name: Any) -> Any:
