@@ -18,12 +18,7 @@ _COMPARISONS: Final = {
     "LessThanThreshold": "<",
     "LessThanOrEqualToThreshold": "≤",
 }
-_COMPARED: Final = {
-    ">": "is more than",
-    "≥": "is at least",
-    "<": "is less than",
-    "≤": "is at most",
-}
+_COMPARED: Final = {">": "is more than", "≥": "is at least", "<": "is less than", "≤": "is at most"}
 _UPDATED: Final = "Alarm updated from "
 _DONE: Final = "Successfully executed action "
 _NOT_DONE: Final = "Failed to execute action "

@@ -19,12 +19,7 @@ LISTED_MS: Final = 5 * MINUTE_MS
 RATE_MINUTES: Final = 15
 #: Nodes write down what they counted every 5 s; a minute is shown once all have had the time for it.
 SETTLED_MS: Final = 10_000
-_LABELS: Final = {
-    "sent": "Sent",
-    "received": "Received",
-    "pushed": "Pushed",
-    "failed": "Attempts failed",
-}
+_LABELS: Final = {"sent": "Sent", "received": "Received", "pushed": "Pushed", "failed": "Attempts failed"}
 
 
 class Tally(NamedTuple):

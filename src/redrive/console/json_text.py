@@ -48,6 +48,7 @@ def members(text: str) -> list[tuple[str, str]]:
 
 
 def _in_a_row(value: object) -> str:
+    """A value in one line: texts as they are, `{…}` and `[…]` for what has members."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):

@@ -123,6 +123,7 @@ def _at_fault(visit: Visit, fields: tuple[Field, ...], refused: str) -> str:
 
 
 def _span(visit: Visit, name: str, default: str) -> int:
+    """A time (ms) that the form names, 60 days at most; raises Unusable."""
     text = visit.parameter(name, default)[:40].strip() or default
     try:
         span_ms = read_duration(text)
@@ -134,6 +135,7 @@ def _span(visit: Visit, name: str, default: str) -> int:
 
 
 def _fields(visit: Visit, kind: str) -> list[Field]:
+    """The fields of a kind of plan, with what was typed into them or their defaults."""
     fields = [
         Field(name, visit.parameter(name, str(default)), least, most)
         for name, default, least, most in _LIMITS.get(kind, ())
@@ -150,6 +152,7 @@ def _of_policy(policy: RetryPolicy) -> list[Field]:
 
 
 def _plan(visit: Visit, kind: str, fields: tuple[Field, ...]) -> RetryPlan:
+    """The plan that the fields, or a pasted delivery policy, describe; raises Unusable."""
     pasted = visit.parameter("policy").strip()
     if kind == POLICY and pasted:
         if len(pasted) > _TEXT_CHARS_MAX:

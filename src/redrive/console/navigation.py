@@ -145,6 +145,7 @@ def room_groups(
 def _link_room(
     visit: Visit, room: Room, scope: ResourceName | None, came_from: str, counts: Mapping[str, Count]
 ) -> LinkedRoom:
+    """A room with its link, into this scope or else the default one, and its count."""
     if room.path.startswith("/"):
         link = f"{visit.base}{room.path}{came_from}"
     else:

@@ -16,14 +16,7 @@ from redrive.console.charts import Curve, figure, sparkline
 from redrive.console.hour import WAITING, Hour, depth_curve
 from redrive.console.navigation import troubled_subscriptions
 from redrive.console.pages.metrics import metric_words, statistic_value, sum_by_moment
-from redrive.console.undelivered import (
-    NEEDS_MAX,
-    Need,
-    dead_letter_needs,
-    is_in,
-    last_day,
-    lost_needs,
-)
+from redrive.console.undelivered import NEEDS_MAX, Need, dead_letter_needs, is_in, last_day, lost_needs
 from redrive.console.visit import Visit
 from redrive.console.words import failure_words, many, number, scope_text, why_failed, why_stopped
 from redrive.engine.operations import SET_ASIDE, DeadLetterQueue
@@ -118,6 +111,7 @@ async def _subscription(visit: Visit, key: str) -> Subscription | None:
 
 
 def _on_hold(visit: Visit, subscription: Subscription, circuit: OpenCircuit) -> Need:
+    """The row of an endpoint whose circuit is open."""
     reason = failure_words(f"{circuit.reason} {circuit.status or ''}".strip())
     remaining = show_duration(max(0, circuit.until - visit.now) // 1000 * 1000)
     title = f"{subscription.redacted_endpoint} is on hold for another {remaining}"
@@ -166,6 +160,7 @@ async def alarms_in(visit: Visit, scopes: Collection[ResourceName]) -> list[Alar
 
 
 def _alarm(visit: Visit, alarm: Alarm, hour: Hour) -> Need:
+    """The row of an alarm that is in alarm."""
     name = alarm.name
     link = visit.link_in(name, "alarms", "alarm", name=name.name)
     return Need(
@@ -245,6 +240,7 @@ async def _functions(visit: Visit, scopes: Collection[ResourceName], hour: Hour)
 
 
 async def _stacks(visit: Visit, scopes: Collection[ResourceName]) -> list[Need]:
+    """The rows of stacks that failed or were rolled back."""
     rows = []
     for stack in await visit.installation.stacks.all():
         if not is_in(stack.name, scopes):
@@ -283,7 +279,7 @@ def _task(visit: Visit, task: MoveTask) -> Need:
         TaskState.CANCELLING: "Stopping",
         TaskState.FAILED: "Failed",
     }.get(task.state, "Running")
-    colour = "bad" if failed else "warn" if task.state is TaskState.PAUSED else "info"
+    colour = {TaskState.FAILED: "bad", TaskState.PAUSED: "warn"}.get(task.state, "info")
     link = visit.link_in(task.source, "dead-letters", task.source.name, "tasks", task.id)
     return Need(
         "redrive",

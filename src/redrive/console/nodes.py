@@ -40,6 +40,7 @@ class Node:
 
 
 def _write(node: Node) -> Mapping[str, Any]:
+    """The document that a node is stored as."""
     return {
         "name": node.name,
         "version": node.version,

@@ -137,7 +137,8 @@ def progress_chart(task: MoveTask, now: int) -> TimeChart | None:
         (at, (_moved_at(task.progress, at + period) - _moved_at(task.progress, at)) * 1000 / period)
         for at in moments
     ]
-    lines = {"Moved": moved, "Allowed": [(at, rate) for at in moments if (rate := _allowed(task, at))]}
+    rates = [(at, _allowed(task, at)) for at in moments]
+    lines = {"Moved": moved, "Allowed": [(at, rate) for at, rate in rates if rate]}
     drawn = {label: points for label, points in lines.items() if points}
     return time_chart(drawn, since, moments[-1] + 1, period, unit="/s")
 

@@ -52,6 +52,7 @@ class PageRenderer:
 
 
 def _render(name: str, values: Mapping[str, Any], *, live_alone: bool) -> bytes:
+    """The bytes of a template with its values; `live_alone`: only its block that is asked for again."""
     template = _environment().get_template(name)
     if live_alone and LIVE in template.blocks:
         text = "".join(template.blocks[LIVE](template.new_context(dict(values))))
@@ -85,6 +86,7 @@ def _spoken(text: object) -> "Markup":
 
 @functools.cache
 def _environment() -> "Environment":
+    """The templates, with the filters and parts that they use; made once."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - 0.1 s, at the first visit
 
     environment = Environment(

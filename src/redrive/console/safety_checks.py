@@ -76,7 +76,8 @@ async def _again(visit: Visit, queue: Queue, receiver: Subscription) -> SafetyCh
     schedule = await visit.engine.operations.conditions.schedule_of(receiver)
     tries = ""
     if isinstance(schedule, RetrySchedule):
-        tries = f"has {draw_schedule(schedule)[1].replace('publication', 'it is sent')}, and "
+        _, sentence = draw_schedule(schedule)
+        tries = f"has {sentence.replace('publication', 'it is sent')}, and "
     text = f"What fails again {tries}then is a dead letter in {queue.name.name} again."
     return SafetyCheck("info", "If it fails", text)
 
@@ -92,6 +93,7 @@ def verdict_of(checks: Sequence[SafetyCheck]) -> SafetyVerdict:
 def _endpoint(
     visit: Visit, subscription: Subscription, condition: EndpointCondition, answers: Health
 ) -> SafetyCheck:
+    """The check of an endpoint: on hold, failing, healthy by its last hour, or not set up."""
     address = subscription.redacted_endpoint
     link = visit.link_in(subscription.topic, "topics", subscription.topic.name, subscription.id)
     more = (link, "Open subscription")
@@ -126,6 +128,7 @@ def _of_hour(answers: Health) -> str:
 def _queue(
     visit: Visit, queue: Queue, plan: RedrivePlan, running: MoveTask | None, *, origin_known: bool
 ) -> list[SafetyCheck]:
+    """The checks of the queue and the messages: unknown origins, another redrive, order, those in flight."""
     checks = []
     if not origin_known:
         text = "Their origin is unknown or was deleted: they stay, unless you name a queue."

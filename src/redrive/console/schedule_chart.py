@@ -107,6 +107,7 @@ def chart_of(columns: Sequence[Column], answer: OutageAnswer | None) -> Chart:
 
 
 def _pieces(columns: Sequence[Column], points: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """The points of the lines, as SVG writes them: a new line begins at each column that is cut off."""
     piece: list[str] = []
     for column, (x, y) in zip(columns, points, strict=True):
         if column.cut and piece:

@@ -91,9 +91,9 @@ class ConsoleSessions:
         await self._documents.transact(decide)
 
     async def by_secret(self, key_id: str, secret: str) -> str | None:
-        """A new cookie for who knows a key's secret."""
+        """A new cookie for who knows a key's secret; None: there is no such key, or it has another secret."""
         key = await self._keyring.get(key_id)
-        stored_secret = "" if key is None else key.secret
+        stored_secret = "" if key is None else key.secret  # compared without a key too, in the same time
         if not hmac.compare_digest(stored_secret.encode(), secret.encode()) or key is None:
             return None
         return self._cookie(key)

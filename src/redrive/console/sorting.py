@@ -38,7 +38,7 @@ def sort_rows(
     orders = dict.fromkeys(columns, "")
     if column and records:
         is_text = isinstance(columns[column](records[0]), str)
-        is_descending = is_text == is_reversed
+        is_descending = is_reversed if is_text else not is_reversed
         records.sort(key=columns[column], reverse=is_descending)
         orders[column] = "descending" if is_descending else "ascending"
     heads = {

@@ -157,6 +157,7 @@ class _Happenings(Listener):
 
 
 def _attempted(fact: Attempted, what: str) -> Line:
+    """The line of an attempt with this outcome; only a retry has a next one."""
     return Line(
         0,  # it gets its number when it is kept
         fact.at,

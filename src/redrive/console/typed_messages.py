@@ -157,6 +157,7 @@ def read_lines(text: str) -> Lines:
 
 
 def _entry(line: str) -> dict[str, Any]:
+    """The parameters of the message in a line, as SQS takes them; raises Unusable if a member is not one."""
     document = orjson.loads(line)
     if not isinstance(document, dict) or "body" not in document:
         return {"MessageBody": line.strip()}

@@ -187,6 +187,7 @@ async def _main_cause(visit: Visit, queue: Queue) -> CauseCount | None:
 async def _dead_letters(
     visit: Visit, dead: DeadLetterQueue, burst: Burst | None, cause: CauseCount | None
 ) -> Need:
+    """The row of a dead-letter queue; its button leads to a redrive of its main cause, or of everything."""
     name = dead.queue.name
     link = visit.link_in(name, "dead-letters", name.name)
     letters = counted(dead.letters, dead.at_most or COUNTED_MAX)

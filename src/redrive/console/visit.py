@@ -101,11 +101,7 @@ class Visit:
         return values[-1] if values else default
 
     def number(self, name: str, default: int = 0) -> int:
-        """A parameter that is a number.
-
-        Raises:
-            Unusable: The text is not a number.
-        """
+        """A parameter that is a number; raises Unusable if the text is not one."""
         text = self.parameter(name)
         return whole(text) if text else default
 
@@ -141,11 +137,7 @@ class Visit:
         return path + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
 
     async def queue(self) -> Queue:
-        """The queue that the path names.
-
-        Raises:
-            Missing: It is not there.
-        """
+        """The queue that the path names; raises Missing if it is not there."""
         name = self.scope._replace(name=self.args["queue"])
         queue = await self.engine.resources.queues.get(name)
         if queue is None:
@@ -159,11 +151,7 @@ class Visit:
         return f"{self.host}/{queue.name.account}/{queue.name.name}"
 
     async def topic(self) -> Topic:
-        """The topic that the path names.
-
-        Raises:
-            Missing: It is not there.
-        """
+        """The topic that the path names; raises Missing if it is not there."""
         name = self.scope._replace(name=self.args["topic"])
         topic = await self.engine.resources.topics.get(name)
         if topic is None:
@@ -188,11 +176,7 @@ class Visit:
 
 
 def whole(text: str) -> int:
-    """A number from a form or a link.
-
-    Raises:
-        Unusable: The text is not a number, or too long for one of ours.
-    """
+    """A number from a form or a link; raises Unusable if the text is not one, or too long for one of ours."""
     if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_DIGITS_MAX):
         raise Unusable(f"{text[:40]!r} is not a number.")
     return int(text)

@@ -41,7 +41,8 @@ async def listing(visit: Visit) -> Page:
     state, after = visit.parameter("state"), visit.parameter("after")
     rows: list[dict[str, Any]] = []
     more = ""
-    for value in [state] if state in STATES else STATES:
+    states = [state] if state in STATES else STATES
+    for value in states:
         if len(rows) == PAGE_ROWS:
             more = visit.link("alarms", state=value)
             break
@@ -142,11 +143,7 @@ async def set_state(visit: Visit) -> Redirect:
 
 
 async def _existing_alarm(visit: Visit) -> Mapping[str, Any]:
-    """The alarm that a link or a form names.
-
-    Raises:
-        Missing: There is none.
-    """
+    """The alarm that a link or a form names; raises Missing if there is none."""
     answer: Mapping[str, Any] = {}
     if name := visit.parameter("name"):
         params = {"AlarmNames": [name], "AlarmTypes": list(KINDS)}
@@ -161,6 +158,7 @@ async def _existing_alarm(visit: Visit) -> Mapping[str, Any]:
 
 
 def _row(visit: Visit, alarm: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of an alarm: its condition, the things that it is about, and the receivers it tells."""
     return {
         "alarm": alarm,
         "condition": condition(alarm),
@@ -178,7 +176,8 @@ def _row(visit: Visit, alarm: Mapping[str, Any]) -> dict[str, Any]:
 
 def actions_of(visit: Visit, alarm: Mapping[str, Any]) -> list[tuple[str, Sequence[links.Target]]]:
     """The actions of an alarm by the state that sets them off."""
-    return [(state, actions) for state in STATES if (actions := _actions(visit, alarm, state))]
+    by_state = [(state, _actions(visit, alarm, state)) for state in STATES]
+    return [(state, actions) for state, actions in by_state if actions]
 
 
 def _actions(visit: Visit, alarm: Mapping[str, Any], state: str) -> list[links.Target]:
@@ -237,6 +236,7 @@ async def _trends(visit: Visit, alarms: Sequence[Mapping[str, Any]]) -> dict[str
 
 
 def _trend(values: Mapping[int, float], begin: int, now: int, metric: str) -> Trend:
+    """The latest value of a metric and, unless all are 0, its curve minute by minute."""
     latest = values[max(values)]
     words = f"{metric_words(metric)} in the last 30 min: {figure(max(values.values()))} at most"
     line = [values.get(at, 0.0) for at in range(begin, now, MINUTE_MS)]
@@ -272,6 +272,7 @@ async def _chart(visit: Visit, alarm: Mapping[str, Any]) -> TimeChart | None:
 
 
 def _queries(alarm: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The metrics of an alarm as GetMetricData asks for them; none of a composite alarm."""
     if alarm.get("Metrics"):
         return list(alarm["Metrics"])
     if not alarm.get("MetricName"):

@@ -89,6 +89,7 @@ async def _p99(visit: Visit, rows: Sequence[Row], hour: Hour) -> dict[str, int]:
 
 
 def _row(visit: Visit, route: ApiRoute, hour: Hour) -> dict[str, Any]:
+    """The row of a route: its target, and its requests and failures in the hour."""
     series = route.series
     all_answers = hour.tally(*series.values())
     failed = hour.tally(series[_SERVER]).samples
@@ -156,10 +157,11 @@ def _headers(text: str) -> list[tuple[str, str]]:
 
 
 async def _route(visit: Visit) -> ApiRoute:
+    """The route that the address names; raises Missing if there is none."""
     key, api_id = visit.parameter("key"), visit.args["api"]
     for api in await apis_of(visit.engine.resources.documents, visit.scope):
-        for route in routes_of(api) if api.id == api_id else ():
-            if route.key == key:
+        for route in routes_of(api):
+            if api.id == api_id and route.key == key:
                 return route
     raise Missing(f"There is no route {key[:100]} of an API {api_id[:40]}.")
 
@@ -167,6 +169,7 @@ async def _route(visit: Visit) -> ApiRoute:
 async def _page(
     visit: Visit, route: ApiRoute, typed: Mapping[str, Any], status: int = 200, did: str = ""
 ) -> Page:
+    """The page of a route; `typed`: the values of the form for a test call, or the answer to it."""
     hour = await _hour(visit, [route])
     url = invoke_url(visit, route)
     row = _row(visit, route, hour)
@@ -216,6 +219,7 @@ def _curl(route: ApiRoute, url: str) -> str:
 
 
 def _answer(visit: Visit, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to a test call; its body and log only where bodies are shown."""
     body = str(answer.get("body") or "")
     return {
         "status": answer["status"],

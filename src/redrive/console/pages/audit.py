@@ -64,6 +64,7 @@ def _before(visit: Visit) -> tuple[int, int] | None:
 
 
 def _row(visit: Visit, record: KeptEntry, *, gap: bool) -> dict[str, Any]:
+    """The row of an entry; `gap`: entries before it are missing."""
     entry = record.entry
     return {
         "id": "{}-{}".format(*record.position),

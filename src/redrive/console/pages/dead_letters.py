@@ -162,11 +162,7 @@ def chosen_group(visit: Visit, groups: Sequence[CauseCount]) -> CauseCount | Non
 
 
 def read_cause(text: str) -> Cause:
-    """The cause that a link names.
-
-    Raises:
-        Unusable: It is written otherwise.
-    """
+    """The cause that a link names; raises Unusable if it is written otherwise."""
     origin, colon, failure = text.partition(":")
     if not (colon and failure and origin.isascii() and origin.isdigit() and len(origin) <= 18):  # noqa: PLR2004 - of ours
         raise Unusable(f"{text[:40]!r} is not a cause.")
@@ -204,6 +200,7 @@ def azure_reason(letter: DeadLetter) -> str:
 
 
 def _cause_row(visit: Visit, cause: CauseDetails, *, chosen: bool) -> dict[str, Any]:
+    """The row of a cause: its number, first and last letter, and the answer that the last one got."""
     reason, _, status = cause.count.cause.failure.partition(" ")
     last = cause.last
     response = last.notes[-1].response if last is not None and last.notes else ""
@@ -264,6 +261,7 @@ def _newer(visit: Visit, deliveries: Sequence[Delivery]) -> int:
 
 
 def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:
+    """The row of a dead letter, with links to it and to the trace of its message."""
     delivery = letter.delivery
     return {
         "seq": delivery.seq,

@@ -75,6 +75,7 @@ async def checks_of_scope(visit: Visit, owner: ResourceName) -> list[Check]:
 
 
 async def _unwired(visit: Visit, owner: ResourceName) -> Check:
+    """The pushed subscriptions of an account and region whose messages are lost when their attempts run out."""
     resources = visit.engine.resources
     subscriptions = await resources.subscriptions.of_account(owner.account, owner.region, limit=LOOKED_AT)
     pushed = [each for each in subscriptions if not each.topic.private and each.protocol != "queue"]
@@ -89,7 +90,10 @@ async def _unwired(visit: Visit, owner: ResourceName) -> Check:
 
 
 async def _forgetful(visit: Visit, owner: ResourceName) -> Check:
-    """Dead letters keep the moment that they were sent at, so that a queue which keeps as long forgets them sooner."""
+    """The dead-letter queues that keep letters no longer than their sources keep messages.
+
+    Dead letters keep the moment that they were sent at, so a queue that keeps as long forgets them sooner.
+    """
     queues = await visit.engine.resources.queues.find(owner, "", LOOKED_AT)
     kept_ms = {queue.name: queue.retention_ms for queue in queues}
     sooner = [

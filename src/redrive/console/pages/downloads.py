@@ -63,6 +63,7 @@ async def _chosen(visit: Visit, queue_id: int) -> list[DeadLetter]:
 
 
 def _row(visit: Visit, letter: DeadLetter) -> dict[str, Any]:
+    """The line of a dead letter in a download; the body is None where bodies are hidden."""
     delivery = letter.delivery
     body = visit.body_of(delivery)
     return {

@@ -75,6 +75,7 @@ async def listing(visit: Visit) -> Page:
 
 
 def _row(visit: Visit, subscription: Subscription, condition: EndpointCondition) -> dict[str, Any]:
+    """The row of an endpoint: its condition, and links to its subscription, topic and dead letters."""
     return {
         "subscription": subscription,
         "condition": condition,
@@ -127,6 +128,7 @@ async def hold(visit: Visit) -> Redirect:
 
 
 async def _subscription(visit: Visit) -> Subscription:
+    """The subscription that the form names; raises Missing if there is none."""
     topic = visit.scope._replace(name=visit.parameter("topic"))
     subscription = await visit.engine.resources.subscriptions.get(topic, visit.parameter("id"))
     if subscription is None:

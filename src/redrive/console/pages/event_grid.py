@@ -171,6 +171,7 @@ async def _beside(visit: Visit, subscription: Subscription) -> dict[str, Any]:
 
 
 def _schedule_chart(visit: Visit, schedule: RetrySchedule) -> dict[str, Any]:
+    """The chart of a retry schedule, in words too, with a link to the lab."""
     chart, sentence = draw_schedule(schedule)
     return {
         "chart": chart,
@@ -180,6 +181,7 @@ def _schedule_chart(visit: Visit, schedule: RetrySchedule) -> dict[str, Any]:
 
 
 async def _topic_and_subscription(visit: Visit) -> tuple[Topic, Subscription]:
+    """The event subscription that the address names, and its topic; raises Missing."""
     name = visit.scope._replace(name=visit.args["topic"])
     topic = await visit.engine.resources.topics.get(name)
     subscription = await visit.engine.resources.subscriptions.get(name, visit.args["subscription"])
@@ -195,6 +197,7 @@ def _is_event_subscription(subscription: Subscription) -> bool:
 
 
 def _topic_row(topic: Topic, subscriptions: Sequence[Subscription], hour: Hour) -> dict[str, Any]:
+    """The row of a topic: its kind, schema, number of subscriptions, and traffic in the hour."""
     kind, *parts = topic.name.name.split(":")
     settings = topic_settings(topic)
     kind_word = "domain topic" if kind == "domains" and len(parts) > 1 else _KINDS.get(kind, kind)

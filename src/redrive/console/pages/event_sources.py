@@ -128,6 +128,7 @@ async def mappings_of(visit: Visit) -> list[EventSourceMapping]:
 
 
 async def _mapping(visit: Visit) -> EventSourceMapping:
+    """The event source mapping that the address names; raises Missing if there is none."""
     mapping_id = visit.args["mapping"]
     key = f"{visit.scope.account}/{visit.scope.region}/{mapping_id}"
     mapping = await visit.engine.resources.documents.get(MAPPING, key)
@@ -156,6 +157,7 @@ async def _waiting(visit: Visit, mappings: Sequence[EventSourceMapping]) -> Mapp
 
 
 def _row(visit: Visit, mapping: EventSourceMapping, hour: Hour) -> dict[str, Any]:
+    """The row of a mapping: its queue, its function, and the batches of the hour."""
     series = {result: batch_series(mapping, result) for result in BATCHES}
     tallies = {result: hour.tally(each) for result, each in series.items()}
     batches = hour.tally(*series.values())

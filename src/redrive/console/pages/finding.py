@@ -47,6 +47,7 @@ async def _hits(visit: Visit, scope: ResourceName, text: str) -> list[Hit]:
 
 
 async def _scopes(visit: Visit, text: str) -> list[Hit]:
+    """The first three accounts and regions, of those the visitor may see, that have the text in their names."""
     scopes = await visit.engine.operations.dead_letters.scopes(visit.session.account or "")
     visible = [each for each in scopes if visit.session.sees(each.account) and not each.private]
     return [
@@ -57,6 +58,7 @@ async def _scopes(visit: Visit, text: str) -> list[Hit]:
 
 
 async def _queues_and_topics(visit: Visit, scope: ResourceName, text: str) -> list[Hit]:
+    """The queues and topics with the text in their names, and before them those queues that take dead letters."""
     resources = visit.engine.resources
     targets = await visit.engine.operations.dead_letters.targets(scope.account, scope.region)
     queues = await _matching(resources.queues.find, scope, text)

@@ -130,6 +130,7 @@ async def change_mapping(visit: Visit) -> Redirect:
 
 
 async def _function(visit: Visit, name: str) -> Mapping[str, Any]:
+    """A function as Lambda shows it; raises Missing, with a name that is near, if there is none."""
     if not visit.installation.services.offers("lambda"):
         raise Missing("This server runs no functions: start it with --functions on.")
     try:
@@ -238,6 +239,7 @@ async def _recent_events(visit: Visit, group: str) -> list[EventRow]:
 
 
 def _mapping(visit: Visit, mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """An event source mapping of the function, with links to its queue and to the form that changes it."""
     source = links.target(visit, mapping["EventSourceArn"])
     return {
         "mapping": mapping,

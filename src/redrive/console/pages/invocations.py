@@ -118,6 +118,7 @@ def _ran_ms(call: InvocationCall) -> float:
 
 
 def _event_row(tries: Sequence[InvocationCall], scale: float) -> EventRow:
+    """The attempts of an event as bars with waits between them, drawn to a scale (widths per ms)."""
     bars: list[AttemptBar] = []
     waits = []
     x = 0.0
@@ -173,6 +174,7 @@ async def invoke(visit: Visit) -> Page:
 
 
 async def _page(visit: Visit, typed: dict[str, Any], status: int = 200, did: str = "") -> Page:
+    """The form for an invocation of the function in the address; `typed`: its values, or the answer."""
     name = visit.args["function"]
     try:
         await visit.call("lambda", "GetFunctionConfiguration", {"FunctionName": name})
@@ -187,6 +189,7 @@ async def _page(visit: Visit, typed: dict[str, Any], status: int = 200, did: str
 
 
 def _answer(visit: Visit, answer: Any, took_ms: int) -> dict[str, Any]:
+    """The answer to an invocation; its payload and log only where bodies are shown."""
     payload = bytes(answer.get("Payload") or b"").decode("utf-8", "replace")
     visible = visit.bodies_shown
     log = _log(answer.get("LogResult", ""))

@@ -95,6 +95,7 @@ async def _delete_page(visit: Visit, notice: str, status: int = 200) -> Page:
 
 
 async def _key(visit: Visit) -> KmsKey:
+    """The KMS key that the address names; raises Missing if there is none."""
     name = visit.scope._replace(name=visit.args["key"])
     key = await visit.engine.resources.documents.get(KEY, name.key)
     if key is None:
@@ -103,6 +104,7 @@ async def _key(visit: Visit) -> KmsKey:
 
 
 async def _values(visit: Visit, key: KmsKey) -> dict[str, Any]:
+    """The values that the page of a key and the form for its deletion share."""
     aliases = (await _aliases(visit)).get(key.id, [])
     return {
         "key": key,

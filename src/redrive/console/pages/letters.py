@@ -103,6 +103,7 @@ def _edit_page(
     checked: bool = False,
     status: int = 200,
 ) -> Page:
+    """The editor with a changed body, its difference from the stored one, and what is wrong with it."""
     was = dead.delivery.body
     problem, lines = _problem(dead, body), body.count("\n") + 1
     line = _LINE.search(problem)
@@ -190,6 +191,7 @@ def _alike(one: str, other: str) -> int:
 
 
 async def _dead_letter(visit: Visit, queue: Queue) -> DeadLetter:
+    """The dead letter that the address names; raises Missing if it left the queue."""
     seq = whole(visit.args["seq"])
     letters = await visit.engine.operations.dead_letters.look(LookRequest(queue.id, 1, seqs=[seq]))
     if not letters:

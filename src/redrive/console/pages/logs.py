@@ -182,6 +182,7 @@ async def events(visit: Visit) -> Page:
 
 
 async def _group(visit: Visit, name: str) -> LogGroup:
+    """The log group of this name; raises Missing if there is none."""
     await visit.installation.settle()  # which makes groups that this node writes to
     try:
         return await LogPlaces(visit.engine.resources.documents).group(visit.scope._replace(name=name))
@@ -195,6 +196,7 @@ async def _group(visit: Visit, name: str) -> LogGroup:
 
 
 def _query(visit: Visit, group: LogGroup, group_streams: list[LogStream], stream: str) -> LogQuery:
+    """The query that the address asks for: a time, a text, and one stream of the group or all."""
     time = time_range(visit)
     stream_ids = None
     if stream:
@@ -223,6 +225,7 @@ async def _surrounding(visit: Visit, query: LogQuery, around: tuple[int, int] | 
 
 
 def _row(visit: Visit, event: LogEvent, names: Mapping[int, str]) -> dict[str, Any]:
+    """The row of an event; a UUID in it leads to the trace of that message."""
     message = event.message[:_MESSAGE_CHARS].rstrip("\n") if visit.bodies_shown else None
     uuid_match = None if message is None else _UUID.search(message)
     stream = names.get(event.stream_id, "")
@@ -341,6 +344,7 @@ def time_range(visit: Visit) -> Range:
 
 
 def _moment(text: str) -> int | None:
+    """The moment (ms) of a typed date and time, in UTC; None: nothing was typed. Raises Unusable."""
     if not text:
         return None
     try:

@@ -55,6 +55,7 @@ async def common_values(visit: Visit) -> Page:
 
 
 def _choice(visit: Visit, queue: Queue) -> Choice:
+    """The messages that the address chooses: those in one state or all, oldest or newest first."""
     view, now = _view(visit), visit.now
     fits = None if view == VIEWS[0] else lambda delivery: state_of(delivery, now) == view
     chosen = {"view": "" if view == VIEWS[0] else view}
@@ -81,6 +82,7 @@ def state_of(delivery: Delivery, now: int) -> str:
 
 
 def _row(visit: Visit, delivery: Delivery) -> dict[str, Any]:
+    """The row of a message: its state, and links to it and to its trace."""
     return {
         "delivery": delivery,
         "state": state_of(delivery, visit.now),

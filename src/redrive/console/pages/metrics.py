@@ -138,6 +138,7 @@ async def _series(visit: Visit) -> list[Series]:
 
 
 def _fits(metric: MetricName, namespace: str, name: str, of: str) -> bool:
+    """True if a metric has this namespace and name, and `of` in a dimension's value; empty ones fit all."""
     if namespace and metric.namespace != namespace:
         return False
     if name and metric.name != name:
@@ -206,6 +207,7 @@ def statistic_value(statistics: Statistics, statistic: str) -> float:
 
 
 def _link_row(visit: Visit, metric: MetricName, since: str) -> dict[str, Any]:
+    """The row of a metric in the list, with a link to its chart."""
     things = ", ".join(f"{name} {value}" for name, value in metric.dimensions)
     _, of = metric.dimensions[-1] if metric.dimensions else ("", "")
     link = visit.link("metrics", namespace=metric.namespace, metric=metric.name, of=of, since=since)

@@ -50,6 +50,7 @@ async def make(visit: Visit) -> Page | Redirect:
 
 
 def _form(visit: Visit, notice: str, status: int = 200) -> Page:
+    """The form for a queue with a dead-letter queue, filled with what was typed or the usual."""
     values = {
         "notice": notice,
         "name": visit.parameter("name"),
@@ -138,7 +139,7 @@ class LetterSource:
         return "sns", "SetSubscriptionAttributes", params
 
     def command(self, visit: Visit, policy: str) -> str:
-        """The same as a command."""
+        """This `operation` as a command of the AWS CLI."""
         if isinstance(self.of, Queue):
             attributes = orjson.dumps({"RedrivePolicy": policy}).decode()
             where = ("--queue-url", visit.url_of(self.of))
@@ -200,6 +201,7 @@ async def _source(visit: Visit) -> LetterSource:
 
 
 async def _dead_letter_form(visit: Visit, source: LetterSource, notice: str, status: int = 200) -> Page:
+    """The form for a dead-letter queue of a queue or subscription (`source`)."""
     queues = await visit.engine.resources.queues.find(visit.scope, "", _SUGGESTED_MAX)
     usual = source.dead or _dead_name(source.fields.get("queue") or source.fields["topic"])
     dead = visit.parameter("dead") or usual

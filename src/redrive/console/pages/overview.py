@@ -180,6 +180,7 @@ def _sent(hour: Hour, scopes: Sequence[ResourceName]) -> bool:
 
 
 def _links(visit: Visit, scope: ResourceName) -> dict[str, str]:
+    """The name of an account and region, and links to its pages."""
     return {
         "name": scope_text(scope),
         "alone": f"{visit.base}/?{navigation.at_query(scope)}",

@@ -32,11 +32,7 @@ async def form(visit: Visit) -> Page:
 
 
 async def push(visit: Visit) -> Page:
-    """Push the test, and show the answer.
-
-    Raises:
-        Unusable: The subscription takes no tests.
-    """
+    """Push the test, and show the answer; raises Unusable if the subscription takes no tests."""
     topic, subscription = await _receiver(visit)
     if not takes_tests(topic, subscription):
         raise Unusable("A test goes to a web address that has confirmed its subscription.")
@@ -51,6 +47,7 @@ async def push(visit: Visit) -> Page:
 
 
 async def _receiver(visit: Visit) -> tuple[Topic, Subscription]:
+    """The topic and the subscription that the address names; raises Missing."""
     topic = await visit.topic()
     subscription = await visit.engine.resources.subscriptions.get(topic.name, visit.args["subscription"])
     if subscription is None:
@@ -84,6 +81,7 @@ def _delivery(visit: Visit, topic: Topic, subscription: Subscription, body: str)
 async def _page(
     visit: Visit, topic: Topic, subscription: Subscription, notice: str = "", attempt: Attempt | None = None
 ) -> Page:
+    """The form for a test message to a subscription, with the result of the attempt that was made."""
     condition = await visit.engine.operations.conditions.of(subscription)
     result = "" if attempt is None else _result(attempt)
     values = {

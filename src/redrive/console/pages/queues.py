@@ -177,6 +177,7 @@ async def purge(visit: Visit) -> Page | Redirect:
 
 
 async def _purge_page(visit: Visit, notice: str, status: int = 200) -> Page:
+    """The page that asks for a queue's name before it is purged, with the reason that it was not (`notice`)."""
     queue = await visit.queue()
     counts = await visit.engine.messages.count(queue, COUNTED_MAX)
     sources = await visit.engine.operations.dead_letters.sources(queue)
@@ -193,6 +194,7 @@ async def _purge_page(visit: Visit, notice: str, status: int = 200) -> Page:
 
 
 def _rules(queue: Queue) -> list[tuple[str, int]]:
+    """The times of a queue (ms), with their labels."""
     return [
         ("Visibility time-out", queue.lease_ms),
         ("Delay of new messages", queue.delay_ms),
@@ -287,6 +289,7 @@ async def _by_name(visit: Visit, skipped: set[ResourceName], number: int, after:
     queues = others[:number]
     if len(others) <= number and len(page) < limit:
         return QueuesOfPage(queues, "", bool(after))
+    # the next page begins behind the last queue shown, or behind the last looked at where all others are shown
     last = queues[-1] if len(others) > number and queues else page[-1]
     behind = after if number == 0 else last.name.name
     empty = "yes" if skipped or visit.parameter("empty") else ""

@@ -50,12 +50,12 @@ async def plan_page(
     """The plan that an address or a form asks for.
 
     Args:
-        visit: Whose.
-        queue: Of which.
+        visit: The form's.
+        queue: The dead-letter queue.
         notice: Why it is shown again; empty: it was asked for.
-        status: Of the answer.
+        status: The answer's.
         rehearsed: The answers to copies, where there was a rehearsal.
-        did: For the audit.
+        did: What was done, for the audit.
     """
     operations = visit.engine.operations
     ids = visit.numbers("id", BATCH_MAX)
@@ -256,8 +256,8 @@ async def task(visit: Visit) -> Page:
         "summary": _summary(record, remaining, outcome),
         "back": visit.link("dead-letters", queue.name.name),
     }
-    seconds_between = 1 if record.state.active else 2 if outcome.waiting else 0
-    return Page("task.html", values, live_seconds=seconds_between)
+    seconds_when_over = 2 if outcome.waiting else 0
+    return Page("task.html", values, live_seconds=1 if record.state.active else seconds_when_over)
 
 
 def _summary(record: MoveTask, remaining: int, outcome: RedriveOutcome) -> str:
@@ -334,6 +334,7 @@ def _choice(visit: Visit, excepted: list[int]) -> MoveChoice | None:
 
 
 async def _destination(visit: Visit) -> Queue | None:
+    """The queue that the form names to send messages to; None: each goes back to where it came from."""
     name = visit.parameter("to").strip()
     if not name:
         return None
@@ -344,6 +345,7 @@ async def _destination(visit: Visit) -> Queue | None:
 
 
 async def _task(visit: Visit, queue: Queue) -> MoveTask:
+    """The redrive task of the queue that the address names; raises Missing if there is none."""
     tasks = await visit.engine.operations.redrives.tasks_of(queue.name)
     record = next((each for each in tasks if each.id == visit.args["task"]), None)
     if record is None:
@@ -361,5 +363,6 @@ def _command(visit: Visit, queue: Queue, what: str, ids: list[int]) -> str:
         return redrive_command(visit, *words, *map(str, ids))
     words += ["--cause", cause] if cause and cause != "all" else []
     words += ["--search", query] if query else []
-    words += [word for each in ids if what == "except" for word in ("--except", str(each))]
+    if what == "except":
+        words += [word for each in ids for word in ("--except", str(each))]
     return redrive_command(visit, *words, "--pace", "careful", "--wait")

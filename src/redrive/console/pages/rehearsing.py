@@ -93,6 +93,7 @@ async def _letters(visit: Visit, queue: Queue, number: int) -> list[Delivery]:
 
 
 async def _answers(visit: Visit, letters: Sequence[Delivery], url: str) -> list[CopyAnswer]:
+    """The answers to copies of all these, in their order; `AT_ONCE` of them are under way at a time."""
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def ask(letter: Delivery) -> CopyAnswer:

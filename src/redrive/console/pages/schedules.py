@@ -40,6 +40,7 @@ async def lab(visit: Visit) -> Page:
 
 
 async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
+    """The lab with the schedule that the form describes, or the reason that there is none."""
     inputs = lab_of(visit)
     subscription = await _subscription(visit)
     values: dict[str, Any] = {
@@ -64,6 +65,7 @@ async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
 
 
 def _result(visit: Visit, inputs: Lab, plan: RetryPlan, subscription: Subscription | None) -> dict[str, Any]:
+    """The parts of the page about a schedule: its chart and rows, and the fate of a message in the outage."""
     schedule = plan.schedule
     answer = outage(schedule, inputs.attempt_ms, inputs.outage_ms)
     runs = runs_of(schedule, inputs.attempt_ms)
@@ -99,6 +101,7 @@ def _rows(run: Run) -> Iterator[tuple[TimetableRow | None, int]]:
 
 
 def _sentence(answer: OutageAnswer, schedule: RetrySchedule) -> str:
+    """The moment that a message's fate in the outage is decided at, and by which attempt."""
     when = f"{show_duration(answer.at_ms)} after publication"
     if answer.end is OutageEnd.DELIVERED:
         return f"by attempt {answer.attempts:,}, {when}"
@@ -109,15 +112,13 @@ def _sentence(answer: OutageAnswer, schedule: RetrySchedule) -> str:
 
 
 def _with_breaker(outcome: BreakerOutage, schedule: RetrySchedule, inputs: Lab) -> str:
+    """The course of the same outage where a circuit breaker guards the endpoint, in a sentence."""
     attempts = "attempt fails" if outcome.failures == 1 else "attempts fail"
     served = (
         f"{show_duration(outcome.served_at_ms)} after the outage's beginning, or at once when it is resumed"
     )
-    lost = (
-        "no delivery is"
-        if not outcome.given_up
-        else f"at most {outcome.given_up:,} {'delivery is' if outcome.given_up == 1 else 'deliveries are'}"
-    )
+    deliveries = "delivery is" if outcome.given_up == 1 else "deliveries are"
+    lost = f"at most {outcome.given_up:,} {deliveries}" if outcome.given_up else "no delivery is"
     text = (
         f"{outcome.failures:,} {attempts} in all, whatever waits; {lost} given up,"
         f" the others begin to be made {served}"
@@ -218,6 +219,7 @@ async def _subscription(visit: Visit) -> Subscription | None:
 
 
 def _policy_json(plan: RetryPlan) -> str:
+    """The delivery policy as SNS takes it; empty for plans of other kinds, which have none."""
     if not isinstance(plan, PolicyPlan):
         return ""
     return orjson.dumps(
@@ -226,7 +228,7 @@ def _policy_json(plan: RetryPlan) -> str:
 
 
 def _command(visit: Visit, inputs: Lab, plan: RetryPlan, subscription: Subscription | None) -> str:
-    """The command that sets the same."""
+    """The command of the AWS or the Azure CLI, or of this program, that sets or shows the plan."""
     if isinstance(plan, PolicyPlan):
         arn = "ARN" if subscription is None else names.subscription_arn(subscription)
         policy = orjson.dumps({"healthyRetryPolicy": plan.policy.to_document()}).decode()

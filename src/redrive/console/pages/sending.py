@@ -28,6 +28,7 @@ async def form(visit: Visit) -> Page:
 
 
 def _form(visit: Visit, queue: Queue, notice: str, status: int = 200) -> Page:
+    """The form for a message, filled with what was typed, or with a sample."""
     here = ("queues", queue.name.name, "send")
     values = {
         "queue": queue,
@@ -118,6 +119,7 @@ async def import_form(visit: Visit) -> Page:
 def _import_page(
     visit: Visit, queue: Queue, notice: str = "", *, lines: Any = None, status: int = 200
 ) -> Page:
+    """The form for JSON lines, with what they would send (`lines`, a `Lines`) once they were read."""
     values = {
         "queue": queue,
         "notice": notice,

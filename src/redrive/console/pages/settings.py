@@ -89,11 +89,7 @@ async def make_key(visit: Visit) -> Page:
 async def key_form(visit: Visit) -> Page:
     """A key that would be deleted: asked before it is done."""
     key = await _key(visit)
-    values = {
-        "key": key,
-        "own": _is_own(visit, key),
-        "back": _back(visit),
-    }
+    values = {"key": key, "own": _is_own(visit, key), "back": _back(visit)}
     return Page("key_delete.html", values)
 
 
@@ -115,6 +111,7 @@ async def change_key(visit: Visit) -> Page | Redirect:
 
 
 async def _key(visit: Visit) -> AccessKey:
+    """The access key that the address names, if the visitor may see it; raises Missing otherwise."""
     key_id = visit.args["key"]
     for key in await visit.installation.keyring.all():
         if key.access_key_id == key_id and visit.session.sees(key.account):
@@ -145,6 +142,7 @@ def _back(visit: Visit) -> str:
 async def _keys_page(
     visit: Visit, *, notice: str = "", new_key: tuple[str, str] | None = None, status: int = 200
 ) -> Page:
+    """The access keys that the visitor may see, and the id and secret of one just made (`new_key`)."""
     keyring = visit.installation.keyring
     keys = [key for key in await keyring.all() if visit.session.sees(key.account)]
     uses = await keyring.uses.of([key.access_key_id for key in keys[:_SHOWN_MAX]])

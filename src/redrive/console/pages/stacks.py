@@ -145,6 +145,7 @@ async def delete(visit: Visit) -> Page | Redirect:
 
 
 async def _delete_page(visit: Visit, notice: str, status: int = 200) -> Page:
+    """The page that asks for a stack's name before it is deleted, with the reason that it was not (`notice`)."""
     stack = await _stack(visit)
     resources = await visit.call("cloudformation", "ListStackResources", {"StackName": stack["StackName"]})
     values = {
@@ -157,6 +158,7 @@ async def _delete_page(visit: Visit, notice: str, status: int = 200) -> Page:
 
 
 async def _stack(visit: Visit) -> Mapping[str, Any]:
+    """The stack that the address names; raises Missing if there is none."""
     name = visit.args["stack"]
     try:
         answer = await visit.call("cloudformation", "DescribeStacks", {"StackName": name})
@@ -167,6 +169,7 @@ async def _stack(visit: Visit) -> Mapping[str, Any]:
 
 
 def _resource(visit: Visit, resource: Mapping[str, Any]) -> dict[str, Any]:
+    """A resource of a stack, with its drift and a link to its page unless it is gone."""
     physical = resource.get("PhysicalResourceId", "")
     here = links.of_resource(visit, resource["ResourceType"], physical)
     return {

@@ -7,12 +7,7 @@ from redrive.console.tail import FAILURES, LINES_MAX, OUTCOMES, RETRY, Line
 from redrive.console.visit import Page, Visit
 
 SHOWN_MAX: Final = 200
-_COLOURS: Final = {
-    "delivered": "ok",
-    RETRY: "warn",
-    "dead-lettered": "bad",
-    "lost": "bad",
-}
+_COLOURS: Final = {"delivered": "ok", RETRY: "warn", "dead-lettered": "bad", "lost": "bad"}
 _CHOICES: Final = ("all", "failures", *OUTCOMES)
 
 
@@ -43,6 +38,7 @@ def in_scope(visit: Visit) -> Iterator[Line]:
 
 
 def _fits(line: Line, only: str, part: str) -> bool:
+    """True if a line has the chosen outcome and the text that was searched for, each of which may be empty."""
     if only == "failures" and line.what not in FAILURES:
         return False
     if only in OUTCOMES and line.what != only:

@@ -321,6 +321,7 @@ async def publish_form(visit: Visit) -> Page:
 def _form(
     visit: Visit, topic: Topic, notice: str, status: int = 200, fates: Sequence[tuple[Subscription, str]] = ()
 ) -> Page:
+    """The form for a publication, filled with what was typed; `fates`: who would get it, where that was asked."""
     fields = {name: visit.parameter(name) for name in ("subject", "group", "deduplication", "format")}
     here = ("topics", topic.name.name, "publish")
     values = {

@@ -223,7 +223,9 @@ def _axis(visit: Visit, trace: Trace) -> Axis:
     for traced in trace.deliveries:
         notes = traced.letter.notes
         moments += [traced.letter.delivery.sent_at, *(note.at for note in notes)]
-        moments += [due] if (due := _due(visit, traced)) else []
+        due = _due(visit, traced)
+        if due:
+            moments.append(due)
         longest = max(longest, len(notes) + bool(due))
     begin = min(moments)
     end = max([moment for moment in moments if moment != visit.now], default=visit.now)
@@ -239,6 +241,7 @@ def _due(visit: Visit, traced: TracedDelivery) -> int:
 
 
 def _row(visit: Visit, axis: Axis, traced: TracedDelivery) -> dict[str, Any]:
+    """The row of a delivery: its state, its attempts on the axis, and links to it and to its receiver."""
     delivery, queue = traced.letter.delivery, traced.queue
     subscription = _subscription(traced)
     state = _DEAD if delivery.origin is not None else state_of(delivery, visit.now)

@@ -51,6 +51,7 @@ async def change(visit: Visit) -> Page | Redirect:
 
 
 async def _remove(visit: Visit, name: str) -> Redirect:
+    """Remove a view; the undo saves it again."""
     views = [view for view in await _views(visit) if view.name == name]
     await _change(visit, lambda views: without_view(views, name))
     star = ["yes"] if views and views[0].starred else []
@@ -60,6 +61,8 @@ async def _remove(visit: Visit, name: str) -> Redirect:
 
 
 async def _star(visit: Visit, name: str, *, starred: bool) -> Redirect:
+    """Put a view into the navigation, or take it out."""
+
     def with_star(views: Sequence[SavedView]) -> Sequence[SavedView]:
         return tuple(view._replace(starred=starred) if view.name == name else view for view in views)
 
@@ -94,6 +97,7 @@ def _refusal(visit: Visit, name: str, path: str, known: Sequence[SavedView]) -> 
 
 
 async def _page(visit: Visit, notice: str, status: int = 200) -> Page:
+    """The saved views, and the form for the page that the address brings (`to`), named after it."""
     views = await _views(visit)
     rows: list[dict[str, Any]] = [
         {"view": view, "link": f"{visit.base}{view.path}", "page": page_words(view.path)} for view in views
