@@ -63,7 +63,7 @@ class BlobService:
         return is_for_blobs(path, host)
 
     async def answer(self, request: Request) -> Response:
-        """See `Service.answer`; refusals are XML, as this service's are."""
+        """Answer a request about blobs (`Service.answer`); refusals are XML, as this service's are."""
         try:
             response = await self._answer(request)
         except AzureError as error:
@@ -74,6 +74,7 @@ class BlobService:
         return response
 
     async def _answer(self, request: Request) -> Response:
+        """Check a request's credentials; then it is about an account, a container or a blob."""
         blob_place = _path_of(request)
         if not is_storage_account(blob_place.account):
             raise not_found("The specified resource does not exist.")
@@ -92,6 +93,7 @@ class BlobService:
         return await self._blobs.one(request, blob_place.folder, blob_place.blob, query)
 
     async def _of_account(self, method: str, account: str, query: Mapping[str, str]) -> Response:
+        """List the containers of an account, or show its properties."""
         restype, comp = query.get("restype"), query.get("comp")
         if method in ("GET", "HEAD") and (restype, comp) == (None, "list"):
             return await self._list(account, query.get("prefix", ""))
@@ -109,6 +111,7 @@ class BlobService:
     async def _of_container(
         self, request: Request, blob_place: BlobPath, query: Mapping[str, str]
     ) -> Response:
+        """List the blobs of a container, or make, show or remove it."""
         if query.get("restype") != "container":
             raise _unoffered()
         if query.get("comp") == "list" and request.method == "GET":
@@ -124,6 +127,7 @@ class BlobService:
             raise _no_such_container()
 
     async def _list(self, account: str, prefix: str) -> Response:
+        """The containers of an account whose names begin so, all on one page."""
         names = [name for name in await self._containers.names(account) if name.startswith(prefix)]
         moment = formatdate(self._clock.now() / 1000, usegmt=True)
         items = "".join(
@@ -137,6 +141,7 @@ class BlobService:
         return Response(HTTPStatus.OK, body.encode(), XML)
 
     async def _answer_container(self, method: str, account: str, container: str) -> Response:
+        """Make, remove or show a container, by the method."""
         if method == "PUT":
             if not await self._containers.make(account, container):
                 raise AzureError(
@@ -156,6 +161,7 @@ class BlobService:
         )
 
     def _empty_answer(self, status: HTTPStatus) -> Response:
+        """The headers of a container without a body; its time is now, as none is kept."""
         headers = {
             "ETag": _ETAG,
             "Last-Modified": formatdate(self._clock.now() / 1000, usegmt=True),
@@ -177,7 +183,7 @@ def _path_of(request: Request) -> BlobPath:
 
 
 def _act(method: str, blob_place: BlobPath, query: Mapping[str, str]) -> Act:
-    """The act that a request is, as signatures allow or do not."""
+    """The act that a request is, in the letters of signatures: `s`ervice, `c`ontainer, `o`bject; `r`ead, `l`ist."""
     if not blob_place.container:
         return Act("s", "l" if query.get("comp") == "list" else "r")
     if not blob_place.blob:
@@ -187,6 +193,7 @@ def _act(method: str, blob_place: BlobPath, query: Mapping[str, str]) -> Act:
 
 
 def _query_of(request: Request) -> dict[str, str]:
+    """The parameters by names in lower case, the last of each, without `timeout`; raises AzureError."""
     try:
         read = parse_qs(request.query, keep_blank_values=True, max_num_fields=PARAMETERS_MAX)
     except ValueError:

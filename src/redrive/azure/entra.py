@@ -73,6 +73,7 @@ class WebhookTokens:
 
 
 def _issue_token(issuer: _Issuer, audience: TokenAudience, seconds: int) -> str:
+    """A token for the audience, issued at `seconds`, which a webhook checks by the public key."""
     claims = {
         "aud": audience.application,
         "iss": f"{issuer.base_url}/{audience.tenant}/v2.0",
@@ -150,6 +151,7 @@ class Entra:
         return json_answer(_cloud_description(self._base_url(request)))
 
     async def _configuration(self, request: Request, params: Mapping[str, str]) -> Response:
+        """The OpenID configuration of a tenant, with this server's addresses."""
         authority = f"{self._base_url(request)}/{params['tenant']}"
         return json_answer(
             {
@@ -169,6 +171,7 @@ class Entra:
         return json_answer(await self._tokens.key_set())
 
     async def _token(self, request: Request, params: Mapping[str, str]) -> Response:
+        """A token for a service principal, which is an access key with its secret."""
         form = _form(request)
         if form.get("grant_type") != "client_credentials":
             return _refusal(
@@ -214,6 +217,7 @@ def _refusal(status: int, error: str, description: str) -> Response:
 
 
 def _form(request: Request) -> Mapping[str, str]:
+    """The fields of a form; none of one that is too long or cannot be read."""
     if len(request.body) > _FORM_BYTES_MAX:
         return {}
     try:

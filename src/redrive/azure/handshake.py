@@ -144,6 +144,7 @@ class Handshakes:
         task.add_done_callback(self._deletions.discard)
 
     async def _post_deletion(self, subscription: Subscription, now: int) -> None:
+        """Push the event once; its result is only logged."""
         delivery = settings.delivery_settings(subscription)
         data = {"eventSubscriptionId": delivery.id}
         push_request = self._event(
@@ -184,6 +185,7 @@ class Handshakes:
             await subscriptions.update_in(draft, subscription, lambda current: _confirm(current, question))
 
     def _question(self, subscription: Subscription, now: int) -> HandshakeRequest:
+        """A question whose id begins with the time, so that the oldest are found first, and cannot be guessed."""
         random_part = id_text(self._engine.runtime.message_id())
         ends_at = now + MANUAL_ANSWER_MS
         return HandshakeRequest(
@@ -203,6 +205,7 @@ class Handshakes:
     def _event(
         self, subscription: Subscription, kind: str, event_type: str, data: Mapping[str, str], now: int
     ) -> PushRequest:
+        """The request with an event of the handshake's own, to be posted."""
         delivery = settings.delivery_settings(subscription)
         event = {
             "id": id_text(self._engine.runtime.message_id()),
@@ -236,6 +239,7 @@ def _own_headers(delivery: settings.DeliverySettings) -> dict[str, str]:
 
 
 def _permission_request(subscription: Subscription, url: str) -> PushRequest:
+    """The OPTIONS request by which a webhook of CloudEvents is asked for permission."""
     delivery = settings.delivery_settings(subscription)
     headers = {
         **_own_headers(delivery),
@@ -304,6 +308,7 @@ def _confirm(current: Subscription, question: HandshakeRequest) -> Subscription:
 
 
 def _log_unanswered(question: HandshakeRequest) -> None:
+    """Log that nobody opened the link of a question."""
     logger.warning(
         "handshake.unanswered topic=%s subscription=%s: its link was not opened in time",
         question.topic.key,
@@ -312,6 +317,7 @@ def _log_unanswered(question: HandshakeRequest) -> None:
 
 
 def _refusal(endpoint: str, why: str) -> AzureError:
+    """The refusal of an event subscription whose webhook failed the handshake, in Azure's words."""
     endpoint_text = without_secrets(endpoint)
     return invalid(
         f"Webhook validation handshake failed for {endpoint_text}. {why}. "

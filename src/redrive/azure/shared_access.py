@@ -94,6 +94,7 @@ def _in_force(query: Mapping[str, str], now: int) -> bool:
 
 
 def _moment(text: str) -> int | None:
+    """A moment in one of the forms of signatures, in milliseconds; None: it is in none of them."""
     for form in _FORMS:
         try:
             return int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp() * 1000)

@@ -54,6 +54,7 @@ class StorageKeys:
 
 
 def _is_recent(request: Request, now: int) -> bool:
+    """True if a request's date is within a quarter of an hour of now (ms)."""
     try:
         moment = parsedate_to_datetime(request.headers.get("x-ms-date") or request.headers.get("date", ""))
     except ValueError:
@@ -62,6 +63,7 @@ def _is_recent(request: Request, now: int) -> bool:
 
 
 def _string_to_sign(request: Request, account: str) -> str:
+    """The text that is signed for a request: its method, headers, path and query, as Shared Key orders them."""
     headers = request.headers
     values = {name: headers.get(name, "") for name in _SIGNED}
     if values["content-length"] == "0":

@@ -59,7 +59,7 @@ class AzureSubscriptionOperations:
 
     @property
     def routes(self) -> Mapping[str, Verb]:
-        """See `Operations.routes`."""
+        """The handlers by method and path (`Operations.routes`)."""
         return {
             "GET /tenants": self.tenants,
             "GET /subscriptions": self.subscriptions,
@@ -173,6 +173,7 @@ class AzureSubscriptionOperations:
 
 
 def _subscription(guid: str) -> Mapping[str, Any]:
+    """An Azure subscription, as it is shown; there is one for every GUID."""
     return {
         "id": f"/subscriptions/{guid}",
         "subscriptionId": guid,

@@ -45,7 +45,7 @@ class ArmCollection(ABC, Generic[R]):
 
     @property
     def routes(self) -> Mapping[str, Verb]:
-        """See `Operations.routes`."""
+        """The handlers by method and path (`Operations.routes`)."""
         types: tuple[str, ...] = self._spec.types
         # For a type of its own `topics/{topic}`, for one within another `domains/{domain}/topics/{topic}`.
         one = "/".join((IN_GROUP, *(f"{kind}/{{{kind.removesuffix('s')}}}" for kind in types)))
@@ -160,6 +160,7 @@ class ArmCollection(ABC, Generic[R]):
         return call.resource(PROVIDER, *self._spec.types)
 
     async def _get_existing(self, call: ArmCall) -> R:
+        """The resource that the call's path names; raises AzureError if there is none."""
         resource = self._resource(call)
         record = await self._get(resource)
         if record is None:

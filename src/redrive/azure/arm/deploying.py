@@ -101,6 +101,7 @@ class DeploymentRun:
             raise TemplateError("A nested deployment has the mode 'Incremental'.")
 
     def _check_sections(self) -> None:
+        """Check that resources are a list or an object, and the other sections objects."""
         if not isinstance(self._template.get("resources") or [], list | Mapping):
             raise TemplateError("The template's 'resources' must be a list or an object.")
         for section in ("parameters", "variables", "outputs"):
@@ -111,6 +112,7 @@ class DeploymentRun:
                 raise TemplateError(f"The template's '{section}' must be an object of definitions.")
 
     def _plan(self) -> Iterator[PlannedResource]:
+        """The resources of the template in its order, each taken from the budget."""
         resources: Any = self._template.get("resources") or []
         by_symbol = isinstance(resources, Mapping)  # of languageVersion 2.0
         for resource in self._expand(resources.items() if by_symbol else [("", each) for each in resources]):
@@ -118,6 +120,7 @@ class DeploymentRun:
             yield resource
 
     def _expand(self, resources: Any, above: tuple[str, str] | None = None) -> Iterator[PlannedResource]:
+        """The resources, each as often as its copy loop says; `above`: the type and name of the one they are in."""
         for symbol, resource in resources:
             check_resource(resource)
             copy = resource.get("copy")
@@ -178,6 +181,7 @@ class DeploymentRun:
         )
 
     async def _delete(self, other: PlannedResource) -> None:
+        """Delete a resource that the template does not name, and note the step."""
         try:
             await self._request("DELETE", other.id, {})
         except AzureError as error:
@@ -201,7 +205,7 @@ class DeploymentRun:
                 waiting[needed.id] = (needed, self._dependencies(needed))
 
     async def _put(self, resource: PlannedResource) -> PlannedResource | None:
-        """Make a resource; another one: that is needed first."""
+        """Make a resource and return None; or return another that is needed first, with nothing made."""
         try:
             if resource.is_deployment:
                 await self._nested(resource)
@@ -296,6 +300,7 @@ class DeploymentRun:
         return orjson.loads((await self._ask(call)).body or b"{}")
 
     def _note(self, resource: PlannedResource, state: str, operation: str = "Create") -> None:
+        """Note a step of the deployment; `operation`: Create or Delete."""
         target = {
             "id": resource.id,
             "resourceType": resource.type,
@@ -376,6 +381,7 @@ class DeploymentRun:
                     await inner.learn_names()
 
     async def _current(self, resource: str) -> Any:
+        """A resource as it is now; None: there is none."""
         try:
             return await self._request("GET", resource, {})
         except AzureError as error:

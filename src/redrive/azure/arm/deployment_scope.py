@@ -97,6 +97,7 @@ class DeploymentScope:
 
     @contextmanager
     def _round(self, loop: Loop | None) -> Iterator[None]:
+        """Evaluate in one round of a copy loop: its number by its name, and by no name for the innermost."""
         before = self._loops
         if loop is not None:
             name, number = loop
@@ -112,13 +113,14 @@ class DeploymentScope:
             return [self._with_copies(each) for each in document]
         if not isinstance(document, Mapping):
             return document
-        loops = document.get("copy")
+        copies = document.get("copy")
+        loops = copies if isinstance(copies, list) else ()
         rest = {
             name: self._with_copies(value)
             for name, value in document.items()
             if name != "copy" or not isinstance(value, list)
         }
-        for loop in loops if isinstance(loops, list) else ():
+        for loop in loops:
             if not isinstance(loop, Mapping) or not {"name", "input"} <= loop.keys():
                 raise TemplateError("A copy loop of properties has a name, a count and an input.")
             name = str(loop["name"])
@@ -137,6 +139,7 @@ class DeploymentScope:
     # ---- functions -------------------------------------------------------------------------------------------------
 
     def _functions(self) -> dict[str, Any]:
+        """The functions by their names in lower case: those about the deployment, and the template's own."""
         subscription = "/".join(self._group.split("/")[:3])
         group = {"id": self._group, "name": self._group.rpartition("/")[2], "location": "local", "tags": {}}
         deployment = {"name": self._deployment, "properties": {"mode": "Incremental"}}
@@ -159,6 +162,7 @@ class DeploymentScope:
         return functions
 
     def _own_function(self, member: Mapping[str, Any]) -> Callable[..., Any]:
+        """A function that the template defines; in it only its own parameters are known."""
         names = [str(each["name"]).lower() for each in member.get("parameters") or ()]
 
         def call(*values: Any) -> Any:
@@ -171,6 +175,7 @@ class DeploymentScope:
         return call
 
     def _variable(self, name: str) -> Any:
+        """The value of a variable, evaluated when it is first asked for."""
         key = name.lower()
         if key not in self._variables:
             variables = self._template.get("variables") or {}
@@ -184,6 +189,7 @@ class DeploymentScope:
         return self._variables[key]
 
     def _copy_index(self, name: Any = "", offset: int = 0) -> int:
+        """`copyIndex([name], [offset])`: the number of the round that a loop is in, or the innermost one."""
         if isinstance(name, int):
             name, offset = "", name
         if name.lower() not in self._loops:
@@ -237,6 +243,7 @@ def _value_of(values: Mapping[str, Any], name: str, what: str) -> Any:
 
 
 def _check_parameter(name: str, declaration: Mapping[str, Any], value: Any) -> None:
+    """Raise a TemplateError unless a value has its parameter's type and is within its bounds."""
     beginning = f"The provided value for the template parameter '{name}' is not"
     python_type: Any = _TYPES.get(str(declaration.get("type", "")).lower())
     if python_type is None:

@@ -47,7 +47,7 @@ class ArmDeploymentOperations:
 
     @property
     def routes(self) -> Mapping[str, Verb]:
-        """See `Operations.routes`."""
+        """The handlers by method and path (`Operations.routes`)."""
         return {
             f"GET {_ALL}": self.list,
             f"PUT {_ONE}": self.put,
@@ -90,6 +90,7 @@ class ArmDeploymentOperations:
         return answer
 
     def _document(self, call: ArmCall, properties: Mapping[str, Any], steps: list[Any]) -> Deployment:
+        """The deployment as it is stored: as it is shown, and the steps that were taken."""
         path = call.request.path
         return {
             "id": path,
@@ -153,6 +154,7 @@ class ArmDeploymentOperations:
         return json_answer({"status": "Succeeded", "properties": {"changes": changes}})
 
     async def _get_existing(self, call: ArmCall) -> Deployment:
+        """The deployment that the call's path names; raises AzureError if there is none."""
         deployment = await self._documents.get(DEPLOYMENT, _key(call))
         if deployment is None:
             name = call.params["deployment"]
@@ -161,6 +163,7 @@ class ArmDeploymentOperations:
 
 
 def _check_name(name: str) -> None:
+    """Check a deployment's name; raises AzureError."""
     unfit = [char for char in dict.fromkeys(name) if not _NAME_CHAR.fullmatch(char)]
     if unfit:
         raise invalid(
@@ -199,6 +202,7 @@ def _as_json(body: bytes) -> bytes:
 
 
 def _properties(call: ArmCall) -> Mapping[str, Any]:
+    """The properties of the deployment in the body, with its template; raises AzureError if there is none."""
     request = replace(call.request, body=_as_json(call.request.body))
     properties = replace(call, request=request).document.get("properties")
     if not isinstance(properties, dict):

@@ -57,6 +57,7 @@ def mask_secrets(mappings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any
 
 
 def _read_attribute(value: Any, secrets: Mapping[str, str]) -> dict[str, Any]:
+    """A delivery attribute as it is kept; `secrets`: the former secret values by name in lower case."""
     if not isinstance(value, dict):
         raise invalid(f"The property '{MAPPINGS}' must be a list of objects.")
     name = schema.text(value, "name") or ""
@@ -72,6 +73,7 @@ def _read_attribute(value: Any, secrets: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _static_attribute(name: str, properties: Document, secrets: Mapping[str, str]) -> dict[str, Any]:
+    """The properties of a static attribute; a secret without a value, or masked, keeps the former one."""
     value, secret = schema.text(properties, "value"), schema.flag(properties, "isSecret") or False
     if secret and value in (None, HIDDEN):
         value = secrets.get(name.lower(), value)
@@ -201,6 +203,7 @@ def queue_at(endpoint: str) -> ResourceName | None:
 
 
 def _webhook(properties: Document) -> tuple[str, str]:
+    """The protocol and the endpoint of a webhook's URL, which may be a queue of this server."""
     url = schema.text(properties, "endpointUrl") or ""
     TLS.read(properties, TLS.name)  # refuses an unknown version
     if queue_at(url) is not None:
@@ -242,6 +245,7 @@ def _check_audience(properties: Document, protocol: str) -> None:
 
 
 def _resource(kind: str, properties: Document, resolve: EndpointResolver) -> tuple[str, str]:
+    """The protocol and the endpoint of a destination that is an Azure resource."""
     resource = _checked_id(properties, kind, _RESOURCES[kind])
     if kind == "NamespaceTopic":
         return "topic", resource.text
@@ -257,6 +261,7 @@ def _resource(kind: str, properties: Document, resolve: EndpointResolver) -> tup
 
 
 def _storage_queue(account: ArmId, properties: Document, resolve: EndpointResolver) -> str:
+    """The id of the queue in a storage account that a destination names."""
     name = schema.text(properties, "queueName") or ""
     if not _CONTAINER_NAME.fullmatch(name):
         raise invalid(f"The queueName '{name}' is not a valid name of a storage queue.")
@@ -279,6 +284,7 @@ def _url(address: str, resolve: EndpointResolver, resource: ArmId, beneath: str)
 
 
 def _checked_id(properties: Document, kind: str, resource_type: str) -> ArmId:
+    """The resource that a destination names; raises AzureError if it has another type."""
     text = schema.text(properties, "resourceId") or ""
     resource = ArmId.parse(text)
     if resource is None or resource.type != resource_type:

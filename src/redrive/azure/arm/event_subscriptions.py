@@ -172,6 +172,7 @@ class EventSubscriptionOperations:
     def _write_answer(
         self, call: ArmCall, scope: _Scope, topic: Topic, subscription: Subscription, *, is_new: bool
     ) -> Response:
+        """The answer to a write, which some kinds of scope show as under way."""
         body = self._body(call, scope, topic, subscription)
         if scope.form.in_steps:
             body = in_progress(body, "Creating" if is_new else "Updating")
@@ -258,6 +259,7 @@ class EventSubscriptionOperations:
     # ---- find --------------------------------------------------------------------------------------------------
 
     async def _scope(self, call: ArmCall) -> _Scope:
+        """The event source that the path names, the form of its event subscriptions, and what they are nested in."""
         if "namespace" in call.params:
             topic = call.resource(PROVIDER, "namespaces", "topics")
             return _Scope(topic, NamespaceForm(), topic)
@@ -274,6 +276,7 @@ class EventSubscriptionOperations:
         return await self._engine.resources.subscriptions.get_stored(topic.name, subscription_id)
 
     async def _get_existing(self, call: ArmCall) -> tuple[_Scope, Topic, Subscription]:
+        """The event subscription that the path names, with its scope and topic; raises AzureError if there is none."""
         scope = await self._scope(call)
         topic = await self._sources.topic(scope.source)
         if topic is None:

@@ -155,6 +155,7 @@ class Insights:
         )
 
     async def _metric_document(self, query: _MetricsQuery, name: str) -> dict[str, Any]:
+        """A metric as it is shown: a time series for each group that the query's dimensions make."""
         unit, default_aggregation = query.metrics[name]
         aggregations = query.aggregations or (default_aggregation.lower(),)
         groups: dict[Dimensions, list[Series]] = {}
@@ -178,14 +179,13 @@ class Insights:
         }
 
     async def _series(self, query: _MetricsQuery, name: str) -> list[Series]:
+        """The resource's series of a metric that the query's conditions allow."""
         pattern = series_of(query.topic, name)
-        own_dimensions = dict(pattern.dimensions)[RESOURCE]
+        resource = dict(pattern.dimensions)[RESOURCE]
         series_query = SeriesQuery(pattern.account, pattern.region, _SERIES_MAX, pattern.namespace, name)
         series = await self._store.find_series(series_query)
         return [
-            each
-            for each in series
-            if dict(each.dimensions).get(RESOURCE) == own_dimensions and query.wants(each)
+            each for each in series if dict(each.dimensions).get(RESOURCE) == resource and query.wants(each)
         ]
 
     async def _data(
@@ -212,6 +212,7 @@ class Insights:
     # ---- what is asked for ------------------------------------------------------------------------------
 
     async def _read_query(self, call: ArmCall) -> _MetricsQuery:
+        """The query of a call, its beginning at a whole interval; raises AzureError if a part of it is invalid."""
         resource = f"/{call.params['scope'].strip('/')}"
         topic, own_dimensions = await self._topic_and_dimensions(resource)
         interval = call.query.get("interval", "PT1M").upper()
@@ -238,7 +239,7 @@ class Insights:
         """The engine topic whose metrics a resource's are among, and what distinguishes them there."""
         above, separator, subscription = _split_at_mark(resource, "/eventsubscriptions/")
         if separator:
-            above = _split_at_mark(above, "/providers/microsoft.eventgrid", last=True)[0]
+            above, _, _ = _split_at_mark(above, "/providers/microsoft.eventgrid", last=True)
         scope = ArmId.parse(above)
         if scope is not None and scope.type == _NAMESPACE:
             return names.place_of(scope, f"namespaces:{scope.name}"), ()
@@ -279,6 +280,7 @@ def _metric(name: str, metrics: Iterable[str]) -> str:
 
 
 def _aggregations(text: str) -> list[str]:
+    """The aggregations that are asked for, in lower case; raises AzureError for an unknown one."""
     names = [each.strip().lower() for each in text.split(",") if each.strip()]
     unknown = [each for each in names if each not in _AGGREGATIONS]
     if unknown:
@@ -287,7 +289,10 @@ def _aggregations(text: str) -> list[str]:
 
 
 def _conditions(text: str) -> Iterator[tuple[str, str]]:
-    for part in re.split(r"\s+and\s+", text.strip(), flags=re.IGNORECASE) if text.strip() else ():
+    """The names, in lower case, and values of `NAME eq 'VALUE' and …`; raises AzureError."""
+    if not text.strip():
+        return
+    for part in re.split(r"\s+and\s+", text.strip(), flags=re.IGNORECASE):
         match = _CONDITION.fullmatch(part)
         if match is None:
             raise invalid(f"The filter '{part}' is not of the form NAME eq 'VALUE'.", "BadRequest")
@@ -302,6 +307,7 @@ def _timespan(text: str | None, now: int) -> tuple[int, int]:
 
 
 def _milliseconds(text: str) -> int:
+    """A moment in ISO 8601, of UTC where it names no zone, in milliseconds; raises AzureError."""
     try:
         moment = datetime.fromisoformat(text.replace(" ", "+"))  # a plus that a URL made a blank of
     except ValueError:

@@ -44,7 +44,7 @@ class ListingOperations:
 
     @property
     def routes(self) -> Mapping[str, Verb]:
-        """See `Operations.routes`."""
+        """The handlers by method and path (`Operations.routes`)."""
         routes: dict[str, Verb] = {
             f"GET {_TYPES}": self.topic_types,
             f"GET {_TYPES}/{{topicType}}": self.topic_type,
@@ -140,6 +140,7 @@ def _is_elsewhere(topic: Topic, location: str) -> bool:
 
 
 def _known_type(call: ArmCall) -> str:
+    """The topic type that the path names, as it is spelt here; raises AzureError if it is unknown."""
     name = call.params["topicType"].lower()
     for kind in _TOPIC_TYPES:
         if kind.lower() == name:
@@ -148,6 +149,7 @@ def _known_type(call: ArmCall) -> str:
 
 
 def _topic_type(kind: str) -> Mapping[str, Any]:
+    """A topic type as it is shown."""
     _, display_name = _TOPIC_TYPES[kind]
     return {
         "id": f"providers/Microsoft.EventGrid/topicTypes/{kind}",
@@ -165,6 +167,7 @@ def _topic_type(kind: str) -> Mapping[str, Any]:
 
 
 def _event_type(name: str, details: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An event type as it is shown; `details`: what a topic says of it."""
     return {
         "id": f"providers/Microsoft.EventGrid/eventTypes/{name}",
         "name": name,
@@ -261,7 +264,10 @@ def types_of(provider: str) -> list[dict[str, Any]]:
 
 
 def _conditions(text: str) -> Iterator[tuple[str, str]]:
-    for part in re.split(r"\s+and\s+", text.strip(), flags=re.IGNORECASE) if text.strip() else ():
+    """The members and values, in lower case, of `NAME eq 'VALUE' and …`; raises AzureError."""
+    if not text.strip():
+        return
+    for part in re.split(r"\s+and\s+", text.strip(), flags=re.IGNORECASE):
         match = _EQUALS.fullmatch(part)
         if match is None:
             raise invalid(

@@ -42,7 +42,8 @@ async def page(
     after, matching = _token(call), list[T]()
     while len(matching) <= top:
         values = await fetch(after, _READ_AT_ONCE)
-        matching += [value for value in values if (text := name(value)) is not None and condition(text)]
+        pairs = [(value, name(value)) for value in values]
+        matching += [value for value, text in pairs if text is not None and condition(text)]
         if len(values) < _READ_AT_ONCE:
             break
         after = key(values[-1])
@@ -53,6 +54,7 @@ async def page(
 
 
 def _top(call: ArmCall) -> int:
+    """The number of entries that a page may have; raises AzureError."""
     text = call.query.get("$top", str(TOP_DEFAULT))
     top = whole_number(text, 1, TOP_MAX)
     if top is None:
@@ -61,6 +63,7 @@ def _top(call: ArmCall) -> int:
 
 
 def _token(call: ArmCall) -> str:
+    """The key that a page begins behind; empty for the first page. Raises AzureError."""
     try:
         after = base64.urlsafe_b64decode(call.query.get("$skiptoken", "")).decode()
     except (binascii.Error, ValueError):
@@ -127,6 +130,7 @@ class _NameFilterReader(LanguageReader):
         return lambda name: all(condition(name) for condition in every)
 
     def _condition(self) -> Predicate:
+        """One condition on a name: negated by `not`, in brackets, or a comparison."""
         with self.nested():
             if self.take("not"):
                 opposite = self._condition()
@@ -138,6 +142,7 @@ class _NameFilterReader(LanguageReader):
         return self._contains() if self.take("contains") else self._comparison()
 
     def _contains(self) -> Predicate:
+        """`contains(name, 'TEXT')`, whose beginning was read."""
         for sign in ("(", "name", ","):
             self.need(sign)
         substring = self._literal()

@@ -54,7 +54,7 @@ class PlannedResource:
 
 def unread_link(link: object) -> AzureError:
     """The refusal of a template that is elsewhere, in Azure's words: the server fetches nothing that a caller names."""
-    uri = link.get("uri") or link.get("id") if isinstance(link, Mapping) else link
+    uri = (link.get("uri") or link.get("id")) if isinstance(link, Mapping) else link
     return invalid(
         f"Unable to download deployment content from '{uri}'. Please see https://aka.ms/arm-deploy for usage details."
         " This server fetches no templates: send the template itself.",

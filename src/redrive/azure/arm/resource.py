@@ -172,6 +172,7 @@ def _check_properties(spec: ArmResourceSpec, document: Document, before: Documen
 
 
 def _check_location(spec: ArmResourceSpec, record: Record, location: str) -> None:
+    """Refuse another location than the resource has."""
     stands = location_of(record)
     if not is_same_location(stands, location):
         name = id_of(record.attributes).name

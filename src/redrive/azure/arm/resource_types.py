@@ -47,6 +47,7 @@ class TopicCollection(ArmCollection[Topic]):
 
     @override
     async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[Topic]) -> tuple[Topic, bool]:
+        """Make or replace a topic in one transaction; True: it is new."""
         name = names.topic_name_of(resource)
 
         async def write(draft: Draft) -> tuple[Topic, bool]:
@@ -65,6 +66,7 @@ class TopicCollection(ArmCollection[Topic]):
 
     @override
     async def _remove(self, resource: ArmId) -> None:
+        """Remove a topic that the store has, with its event subscriptions."""
         if await self._get(resource) is None:  # which is never remembered
             return
         topic = await self._topics.get_stored(names.topic_name_of(resource))
@@ -157,6 +159,8 @@ class DocumentCollection(ArmCollection[R]):
 
     @override
     async def _put(self, call: ArmCall, resource: ArmId, accept: Accept[R]) -> tuple[R, bool]:
+        """Make or replace a resource in one transaction; True: it is new."""
+
         async def write(draft: Draft) -> tuple[R, bool]:
             existing = await draft.get(self._kind, _key(resource))
             record = accept(existing)
@@ -215,6 +219,7 @@ class SystemTopicCollection(DocumentCollection[SystemTopic]):
     async def _put(
         self, call: ArmCall, resource: ArmId, accept: Accept[SystemTopic]
     ) -> tuple[SystemTopic, bool]:
+        """Make or replace a system topic, and make the engine's topic of its source, which is to exist."""
         document = accept(None)
         source = await self._sources.resource(ArmId.parse(document.source), document.source)
         check_theirs(call, source)

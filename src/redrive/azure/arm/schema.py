@@ -112,7 +112,7 @@ def text(document: Document, name: str) -> str | None:
 
 
 def one_of(document: Document, name: str, *allowed: str) -> str | None:
-    """One of some words, spelt as they are here whatever the case it came in."""
+    """One of some words, spelt as they are here whatever the case it came in; None: it is missing."""
     value = text(document, name)
     if value is None:
         return None
@@ -123,7 +123,7 @@ def one_of(document: Document, name: str, *allowed: str) -> str | None:
 
 
 def number(document: Document, name: str, least: int, most: int | None) -> int | None:
-    """A whole number within a range."""
+    """A whole number within a range; None: it is missing. `most` None: there is no upper bound."""
     value = document.get(name)
     if value is None:
         return None
@@ -214,6 +214,7 @@ _PERIMETER: Final = "SecuredByPerimeter"
 
 
 def _rules(document: Document, name: str) -> list[Any] | None:
+    """The rules about addresses, each checked; None: they are missing."""
     rules = items(document, name)
     if rules is not None and len(rules) > RULES_MAX:
         raise invalid(f"There are {len(rules)} {name}; {RULES_MAX} are allowed.")
@@ -223,6 +224,7 @@ def _rules(document: Document, name: str) -> list[Any] | None:
 
 
 def _check_rule(rule: object) -> None:
+    """Check that a rule allows addresses by a mask that can be read; raises AzureError."""
     mask = text(rule, MASK) if isinstance(rule, dict) else None
     if not isinstance(rule, dict) or not mask:
         raise invalid(f"Each of the {RULES} must have an {MASK}.")

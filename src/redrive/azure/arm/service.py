@@ -77,7 +77,7 @@ class Arm:
         return is_for_manager(path)
 
     async def answer(self, request: Request) -> Response:
-        """See `Service.answer`."""
+        """Carry out the operation of the request's route, for a caller who may (`Service.answer`); raises AzureError."""
         caller = await self._authentication.caller(request)
         route_match = self.routes.find(request.method, request.path)
         if route_match is None:
@@ -100,6 +100,7 @@ def _check_names(params: Mapping[str, str]) -> None:
 
 
 def _check_owner(caller: BearerCaller, params: Mapping[str, str]) -> None:
+    """Refuse a caller who does not manage the Azure subscription that the path is about."""
     subscription = params.get("subscription")
     above = params.get("scope", params.get("parent"))
     if subscription is None and above is not None:

@@ -50,6 +50,7 @@ def _texts(*fields: str) -> DocumentSchema:
 
 
 def _read_mapping(document: Document, name: str) -> Document | None:
+    """A mapping of custom events, all of whose fields are known; raises AzureError."""
     for field in schema.part(document, name) or ():
         if field not in _MAPPED:
             raise invalid(f"The inputSchemaMapping has '{field}', which is not one of {', '.join(_MAPPED)}.")
@@ -67,6 +68,7 @@ _EVENT_TYPES: Final = DocumentSchema(
 
 
 def _tags(document: Document, name: str) -> Document | None:
+    """The tags, at most so many and all texts; raises AzureError."""
     tags = schema.part(document, name)
     if tags is not None and (len(tags) > _TAGS_MAX or not all(isinstance(tag, str) for tag in tags.values())):
         raise invalid(
@@ -83,6 +85,7 @@ def _input_mapping(document: Document, name: str) -> Document | None:
 
 
 def _show_publisher(record: Record, properties: Mapping[str, Any], base_url: str) -> Mapping[str, Any]:
+    """The properties of a topic or a domain, with those that the server sets: its URL and state."""
     resource = id_of(record.attributes)
     number = record.id if isinstance(record, Topic) else 0
     return {
@@ -133,6 +136,7 @@ DOMAIN_TOPICS: Final = ArmResourceSpec(("domains", "topics"), properties_shown=l
 
 
 def _source(document: Document, name: str) -> str:
+    """The id of a system topic's source, which has to be a storage account; raises AzureError."""
     text = schema.text(document, name)
     if not text:
         raise invalid(f"The property '{name}' is missing.")

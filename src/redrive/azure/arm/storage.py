@@ -90,6 +90,7 @@ class StorageAccounts:
         ]
 
     async def _check(self, name: str, account: str, first: StorageAccountRecord) -> None:
+        """Refuse an account that does not own the storage account; nobody's becomes the `first` record's."""
         record = await self._documents.get(STORAGE_ACCOUNT, name.lower())
         if record is None:
             record = await self._documents.update_or_create(
@@ -143,7 +144,7 @@ class StorageOperations:
 
     @property
     def routes(self) -> Mapping[str, Verb]:
-        """See `Operations.routes`."""
+        """The handlers by method and path (`Operations.routes`)."""
         return {
             f"POST {_SUBSCRIPTION}/providers/Microsoft.Storage/checkNameAvailability": self.name_available,
             f"GET {_SUBSCRIPTION}/providers/Microsoft.Storage/storageAccounts": self.accounts,
@@ -180,6 +181,7 @@ class StorageOperations:
         return json_answer(self._body(call, await self._account(call)))
 
     def _body(self, call: ArmCall, resource: ArmId) -> Mapping[str, Any]:
+        """A storage account as it is shown; only one of this server has an address of blobs."""
         is_own = self._is_own(resource)
         blobs = {"primaryEndpoints": {"blob": f"{call.base_url}{BLOBS}{resource.name}/"}} if is_own else {}
         return {
@@ -268,6 +270,7 @@ def _container(account: ArmId, name: str) -> ArmId:
 
 
 def _body(container: ArmId) -> Mapping[str, Any]:
+    """A container as it is shown."""
     return {
         "id": container.text,
         "name": container.name,

@@ -49,7 +49,7 @@ class Subscribers:
         return await self._write(lambda draft: self.write_in(draft, topic, subscription))
 
     async def write_in(self, draft: Draft, topic: Topic, subscription: Subscription) -> Subscription:
-        """See `write`."""
+        """Make an event subscription, or change it, in a transaction (`write`)."""
         if not topic.id and await self._topics.get_in(draft, topic.name) is None:
             await self._make_topic_in(draft, topic)
         copies = await self._write_dead_letters_in(draft, subscription)
@@ -67,6 +67,7 @@ class Subscribers:
         return await self._write(lambda draft: self._make_topic_in(draft, topic))
 
     async def _make_topic_in(self, draft: Draft, topic: Topic) -> Topic:
+        """Make a topic; raises AzureError if its domain is gone."""
         domain = names.domain_of(topic.name)
         if domain is not None and await self._topics.get_in(draft, domain) is None:
             resource = id_of(topic.attributes)
@@ -83,12 +84,7 @@ class Subscribers:
                     await self._queues.put_in(draft, replace(queue, copies=stored_queue.copies))
 
     async def remove(self, subscription: Subscription, *, topic_goes_too: bool = False) -> None:
-        """Remove an event subscription, its dead letters and its queue.
-
-        Args:
-            subscription: The event subscription.
-            topic_goes_too: Whether its topic is removed as well, if this was the last of it.
-        """
+        """Remove an event subscription, its dead letters and its queue; if it was its topic's last, that may go too."""
 
         async def decide(draft: Draft) -> None:
             await self.remove_in(draft, subscription)
@@ -125,6 +121,7 @@ class Subscribers:
             is_gone = await self._write(partial(self._remove_empty_in, topic))
 
     async def _remove_empty_in(self, topic: Topic, draft: Draft) -> bool:
+        """Remove a topic that none is in any more; False: there are some. One made meanwhile undoes the transaction."""
         beginning = names.within(topic.name)
         if await self._topics.find(beginning, limit=1):
             return False
@@ -159,6 +156,7 @@ class Subscribers:
         return CopyTarget((await self._subscriptions.put_in(draft, store)).queue_id, DELAY_MS)
 
     async def _remove_dead_letters_in(self, draft: Draft, subscription: Subscription) -> None:
+        """Remove what keeps the dead letters of an event subscription: its store and its queue."""
         name = subscription.topic
         store = await self._subscriptions.get_in(draft, name, names.dead_letter_store(subscription.id))
         if store is not None:

@@ -148,6 +148,7 @@ class SubscriptionForm:
 
 
 def _delivery_schema(schema_name: str, topic: Topic) -> str:
+    """The schema of deliveries, or the topic's usual one; raises AzureError if the topic has no such events."""
     input_schema = topic_settings(topic).input_schema
     possible = _DELIVERED_AS[input_schema]
     delivery_schema = schema_name or possible[0]
@@ -187,6 +188,7 @@ class NamespaceForm(SubscriptionForm):
     def accept(
         self, document: Document, before: Document, topic: Topic, resolve: EndpointResolver, now: int
     ) -> AcceptedSubscription:
+        """Check properties (`SubscriptionForm.accept`): the delivery mode stays, and decides what else there is."""
         properties = _NAMESPACE_PROPERTIES.accept(document)
         configuration = schema.part(properties, CONFIGURATION) or {}
         earlier = before.get(CONFIGURATION) or {}
@@ -234,6 +236,7 @@ class NamespaceForm(SubscriptionForm):
 
 
 def _check_to_live(text: str | None, topic: Topic) -> None:
+    """Refuse a time to live that is no duration, too short, or longer than the topic keeps events."""
     if text is None:
         return
     to_live_ms = duration_ms(text)

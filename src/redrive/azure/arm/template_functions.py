@@ -60,6 +60,7 @@ def _range(first: int, count: int) -> list[int]:
 
 
 def _union(*parts: Any) -> Any:
+    """All members of some objects, later ones winning; or all items of some lists, each once."""
     if isinstance(parts[0], Mapping):
         return {name: value for part in parts for name, value in part.items()}
     elements: list[Any] = []
@@ -69,6 +70,7 @@ def _union(*parts: Any) -> Any:
 
 
 def _intersection(first: Any, *others: Any) -> Any:
+    """The members that some objects share with their values; or the items that some lists share."""
     if isinstance(first, Mapping):
         return {
             name: item
@@ -78,9 +80,17 @@ def _intersection(first: Any, *others: Any) -> Any:
     return [item for item in first if all(item in part for part in others)]
 
 
+def _index_of(value: str | list[Any], item: Any) -> int:
+    """The place of a text in another, whatever its case, or of an item in a list; -1: it is not there."""
+    if isinstance(value, str):
+        return value.lower().find(item.lower())
+    return value.index(item) if item in value else -1
+
+
 def _split(text: str, delimiter: str | Sequence[str]) -> list[str]:
     parts = [text]
-    for each in [delimiter] if isinstance(delimiter, str) else delimiter:
+    delimiters = [delimiter] if isinstance(delimiter, str) else delimiter
+    for each in delimiters:
         parts = [piece for part in parts for piece in part.split(each)]
     return parts
 
@@ -131,11 +141,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
     "greater": lambda one, other: one > other,
     "greaterorequals": lambda one, other: one >= other,
     "guid": lambda *parts: str(uuid.uuid5(_GUIDS, "-".join(parts))),
-    "indexof": lambda value, item: (
-        value.lower().find(item.lower())
-        if isinstance(value, str)
-        else (value.index(item) if item in value else -1)
-    ),
+    "indexof": _index_of,
     "int": int,
     "intersection": _intersection,
     "items": lambda value: [{"key": name, "value": value[name]} for name in sorted(value)],

@@ -123,6 +123,7 @@ def _without_port(host: str) -> str:
 
 
 def _moment(text: str) -> int:
+    """The expiry of a token in ISO 8601 or as America writes it (ms); raises ValueError."""
     plain = text.replace(_NARROW_BLANK, " ")
     for form in _AMERICAN:
         try:
@@ -237,6 +238,7 @@ class PublisherCredentials:
             raise
 
     async def _check(self, request: Request, resource: GuardedResource) -> None:
+        """Let a request pass by its first credential; keys and tokens count only where the resource takes them."""
         key, token, bearer = _credential_of(request, resource.key_scheme)
         if bearer:
             await self._check_bearer(request, resource)
@@ -250,6 +252,7 @@ class PublisherCredentials:
             self._check_token(token or "", request, resource)
 
     async def _check_bearer(self, request: Request, resource: GuardedResource) -> None:
+        """Let a bearer's token pass whose account the resource is of; raises NotAdmitted."""
         try:
             caller = await self._authentication.caller(request)
         except AzureError as refusal:
@@ -258,6 +261,7 @@ class PublisherCredentials:
             raise NotAdmitted(CredentialFault.ACCOUNT)
 
     def _check_token(self, text: str, request: Request, resource: GuardedResource) -> None:
+        """Let a signed token pass for the resource at any host it is called by, or its id; raises NotAdmitted."""
         hosts = tuple(filter(None, (request.host, self._public_host)))
         places = (
             TokenPlace(resource.path, hosts=hosts),
@@ -306,6 +310,7 @@ def _key_in(query: str) -> str | None:
 
 
 def _check_key(key: str, resource: GuardedResource) -> None:
+    """Let one of the resource's keys pass; raises NotAdmitted."""
     if not key:
         raise NotAdmitted(CredentialFault.EMPTY_KEY)
     matches = [hmac.compare_digest(key.encode(), own_key.encode()) for own_key in resource.keys]

@@ -112,6 +112,7 @@ def text_of(body: str, published_event: PublishedEvent, letter: Letter) -> str:
 
 
 def _letter_members(published_event: PublishedEvent, letter: Letter) -> dict[str, Any]:
+    """The members that a dead letter's text has besides its event's."""
     attempted_at = published_event.published_at if letter.attempted_at is None else letter.attempted_at
     return {
         "deadLetterReason": letter.reason,

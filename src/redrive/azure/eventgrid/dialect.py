@@ -79,6 +79,7 @@ class DeadLetterProfile:
         return dead_letters.path_of(names.of_dead_letter_store(store.id).upper(), first)
 
     async def _text(self, delivery: Delivery) -> str:
+        """The text of a dead letter, with the outcome of its last attempt, which is looked up if it is not known."""
         published_event = PublishedEvent.unpack(delivery.headers)
         letter = published_event.letter
         if letter is not None and letter.result is None:
@@ -139,6 +140,7 @@ def blob_created(fact: Attempted, path: str, url: str) -> FollowUp | None:
 
 
 def _event(account: ArmId, container: ArmId, fact: Attempted, path: str, url: str) -> dict[str, object]:
+    """The BlobCreated event of a blob, as a storage account publishes it."""
     identifiers = dict(fact.attempt.identifiers)
     request_id = id_text(fact.delivery.message_id)
     details: dict[str, object] = {

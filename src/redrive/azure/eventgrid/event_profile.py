@@ -121,6 +121,7 @@ class NamespaceEventProfile(EventProfile):
 
 @lru_cache(maxsize=1024)
 def _plan(destination_type: str, attempts_max: int, minutes_to_live: int, batch: Batch) -> Plan:
+    """The plan for pushing to a destination of this type, by a retry policy."""
     schedule = replace(EVENT_WEBHOOK, attempts_max=attempts_max, expires_after_ms=minutes_to_live * MINUTE_MS)
     return Plan(
         schedule,
@@ -147,6 +148,7 @@ def event_id(delivery: Delivery) -> str:
 
 
 def _queue_of(subscription: Subscription) -> ResourceName | None:
+    """The queue that takes the deliveries, or that they are pulled from; None: they are pushed elsewhere."""
     if subscription.protocol == PULL:
         return ResourceName.from_key(subscription.endpoint)
     if subscription.protocol != QUEUE:
@@ -158,6 +160,7 @@ def _queue_of(subscription: Subscription) -> ResourceName | None:
 
 
 def _letter(fact: Attempted, settings: DeliverySettings) -> FollowUp:
+    """The copy of an event that was given up, for the store of its dead letters."""
     delivery = fact.delivery
     published_event = PublishedEvent.unpack(delivery.headers)
     letter = dead_letters.letter_of(fact, settings)
@@ -179,6 +182,7 @@ def _forward(fact: Attempted) -> FollowUp:
 
 
 def _publication(delivery: Delivery, body: str, published_event: PublishedEvent) -> Publication:
+    """A publication of a delivery's message again, with this body and these headers."""
     return Publication(
         id=delivery.message_id,
         body=body,
@@ -229,11 +233,12 @@ def namespace_plan(topic: Topic, settings: DeliverySettings) -> Plan:
     """The plan for pushing to a subscription; an event lives no longer than its topic keeps it."""
     kept_ms = (topic_settings(topic).retention_days or 1) * DAY_MS
     to_live_ms = min(settings.minutes_to_live * MINUTE_MS, kept_ms)
-    return _namespace_schedule(settings.destination_type, settings.attempts_max, to_live_ms, settings.batch)
+    return _namespace_plan(settings.destination_type, settings.attempts_max, to_live_ms, settings.batch)
 
 
 @lru_cache(maxsize=1024)
-def _namespace_schedule(destination_type: str, attempts_max: int, to_live_ms: int, batch: Batch) -> Plan:
+def _namespace_plan(destination_type: str, attempts_max: int, to_live_ms: int, batch: Batch) -> Plan:
+    """The plan for pushing events of a namespace to a destination of this type."""
     return Plan(
         replace(_SCHEDULE, attempts_max=attempts_max, expires_after_ms=to_live_ms),
         lease_ms=_LEASE_MS,

@@ -106,6 +106,7 @@ def read_events(content: bytes, resource_id: str, *, in_domain: bool) -> list[In
 
 
 def _read_event(event: Event, resource_id: str, *, in_domain: bool) -> Incoming:
+    """An event of Event Grid's schema, checked, with the members set that the service sets; raises Unacceptable."""
     for name in _REQUIRED:
         value = event.get(name)
         if not value or not isinstance(value, str):
@@ -164,6 +165,7 @@ def read_custom_events(
 def _read_custom_event(
     event: Event, settings: TopicSettings, now: int, new_id: Callable[[], str], *, in_domain: bool
 ) -> Incoming:
+    """A custom event with the members that the topic's mapping finds in it; raises Unacceptable."""
     mapped = {
         "id": _mapped_text(event, settings.mapping, "id") or new_id(),
         "eventTime": _mapped_text(event, settings.mapping, "eventTime") or timestamp(now),
@@ -189,6 +191,7 @@ def _read_custom_event(
 
 
 def _mapped_text(event: Event, mapping: Mapping[str, Mapping[str, Any]], name: str) -> str | None:
+    """The field of an event that a member is mapped to, or the mapping's default, as a text; None: neither."""
     rule = mapping.get(name) or {}
     value = event.get(rule.get("sourceField") or "")
     if isinstance(value, dict | list):
@@ -214,6 +217,7 @@ def read_cloud_events(content: bytes, headers: Mapping[str, str]) -> list[Incomi
 
 
 def _read(content: bytes, headers: Mapping[str, str]) -> list[Event]:
+    """The CloudEvents of a request, by its content type: structured, a batch, or one in headers."""
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type in (STRUCTURED, BATCH):
         if _MARK in headers:
@@ -231,6 +235,7 @@ def _read(content: bytes, headers: Mapping[str, str]) -> list[Event]:
 
 
 def _one(content: bytes) -> Event:
+    """The one event that a body is; raises Unacceptable if it is a list or not an object."""
     event = read_json(content)
     if isinstance(event, list):
         for item in event:
@@ -242,6 +247,7 @@ def _one(content: bytes) -> Event:
 
 
 def _of_headers(content: bytes, headers: Mapping[str, str], media_type: str) -> Event:
+    """The event whose attributes are headers, and whose data is the body."""
     event: Event = {
         name.removeprefix(_PREFIX): unquote(value)
         for name, value in headers.items()
@@ -256,6 +262,7 @@ def _of_headers(content: bytes, headers: Mapping[str, str], media_type: str) -> 
 
 
 def _valid_cloud_event(event: Event) -> Event:
+    """The event, if it is one of CloudEvents 1.0; raises Unacceptable."""
     if event.get("specversion") != SPEC_VERSION:
         raise missing_property(CLOUD_EVENT_SCHEMA, "specversion")
     for name in _CLOUD_EVENT_REQUIRED:

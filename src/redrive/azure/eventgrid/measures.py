@@ -96,6 +96,7 @@ class FailureLog:
         return True
 
     def _write(self, topic: Topic, category: str, operation: str, record: Mapping[str, str], at: int) -> None:
+        """Write a line of a category about a topic, as Azure's diagnostic logs have it."""
         line = {
             "time": timestamp(at),
             "resourceId": topic_settings(topic).id.upper(),
@@ -116,6 +117,7 @@ def _pairs(fields: Mapping[str, object]) -> str:
 
 
 def _attempt(fact: Attempted, result: str) -> dict[str, object]:
+    """The members of a log line about a failed attempt; `result`: its outcome in Azure's word."""
     delivery, attempt = fact.delivery, fact.attempt
     published_event = PublishedEvent.unpack(delivery.headers)
     event: Mapping[str, Any] = orjson.loads(delivery.body)
@@ -246,6 +248,7 @@ class Measures(Listener):
 
     @override
     def attempted(self, fact: Attempted) -> None:
+        """Count a push by its result; what is pulled is counted elsewhere."""
         if fact.subscription.protocol == _PULL:
             return
         if not fact.attempt.delivered:
@@ -265,6 +268,7 @@ class Measures(Listener):
         self._count_drop(fact)
 
     def _count_failure(self, fact: Attempted) -> None:
+        """Count a failed attempt, write it to the log, and count the event that is given up by it."""
         kind, attempt = delivery_settings(fact.subscription).destination_type, fact.attempt
         error = outcomes.outcome_of(attempt.reason, attempt.status, attempt.response, kind)
         dimensions = (("Error", error), ("ErrorType", _error_type(attempt.status)))
@@ -289,6 +293,7 @@ class DeadLetterMeasures(Listener):
 
     @override
     def attempted(self, fact: Attempted) -> None:
+        """Count a dead letter that was stored, or one that is given up."""
         if fact.attempt.delivered:
             reason = namespace_letters.reason_of(fact.delivery)
             self._counter.add_for(fact, "DeadLetteredCount", 1, (("DeadLetterReason", reason),))
@@ -309,6 +314,7 @@ class PullMeasures(Listener):
 
     @override
     def dropped(self, queue: Queue, messages: int, why: DeadLetterReason, now: int) -> None:
+        """Count the events that a namespace topic's queue dropped, by the reason."""
         resource = queue.attributes.get(ID)
         if resource is not None and names.is_namespace_topic(queue.name):
             topic = queue.name._replace(name=queue.name.name.rpartition(":")[0])
@@ -326,11 +332,9 @@ def series_of(topic: ResourceName, name: str, dimensions: Dimensions = ()) -> Se
     """A metric of a topic or a domain."""
     kind, _, rest = topic.name.partition(":")
     name_there, _, topic_name = rest.partition(":") if kind in ("domains", "namespaces") else (rest, "", "")
-    labels = (
-        *dimensions,
-        (RESOURCE, f"{kind}:{name_there}"),
-        *((("Topic", topic_name),) if topic_name else ()),
-    )
+    labels = [*dimensions, (RESOURCE, f"{kind}:{name_there}")]
+    if topic_name:
+        labels.append(("Topic", topic_name))
     return Series(topic.account, topic.region, NAMESPACES.get(kind, kind), name, tuple(sorted(labels)))
 
 

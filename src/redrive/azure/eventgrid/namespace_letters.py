@@ -93,6 +93,7 @@ def text_of(delivery: Delivery, letter: Letter | None) -> str:
 
 
 def _record_of_queue(ended: dict[str, Any]) -> tuple[str, int, str, int]:
+    """The reason, the number of attempts, the result and the moment (ms) that an event ended in its queue with."""
     reason = DeadLetterReason(ended["how"])
     return (
         _REASONS[reason],

@@ -78,9 +78,9 @@ class Publishers:
         return is_publishing(path, host)
 
     async def answer(self, request: Request) -> Response:
-        """See `Service.answer`."""
+        """Publish the events of a request, or answer a handshake (`Service.answer`); refusals are counted."""
         name = await self._name(request)
-        topic = name and (self._topics.known(name) or await self._topics.get(name))
+        topic = None if name is None else self._topics.known(name) or await self._topics.get(name)
         now = self._engine.clock.now()
         try:
             if self._credentials.required:
@@ -112,6 +112,7 @@ class Publishers:
             raise not_admitted(refusal, request.host) from refusal
 
     async def _answer(self, request: Request, topic: Topic, now: int) -> Response:
+        """Answer a request that was let in by its credentials; its address is checked here."""
         settings = topic_settings(topic)
         if not settings.network.admits(request.client_host):
             raise out_of_network(request.host, request.client_host)
@@ -128,6 +129,7 @@ class Publishers:
     # ---- the events -------------------------------------------------------------------------------------
 
     async def _publish(self, request: Request, topic: Topic, settings: TopicSettings, now: int) -> None:
+        """Publish the events of a request, to a domain also to its topics; raises Unacceptable."""
         if len(request.body) > REQUEST_BYTES_MAX:
             raise too_large(REQUEST_BYTES_MAX)
         in_domain = topic.name.name.startswith("domains:")
@@ -147,6 +149,7 @@ class Publishers:
     def _read(
         self, request: Request, settings: TopicSettings, now: int, *, in_domain: bool
     ) -> Sequence[Incoming]:
+        """The events of a request in the topic's input schema; raises Unacceptable."""
         if settings.input_schema == CLOUD_EVENT_SCHEMA:
             return read_cloud_events(request.body, request.headers)
         if settings.input_schema == CUSTOM_EVENT_SCHEMA:
@@ -200,6 +203,7 @@ class Publishers:
         return await self._hosts.find(request.host, self._exists)
 
     def _name_in(self, path: str) -> ResourceName | None:
+        """The topic or domain that a path names, which is remembered; None: it names none."""
         name = self._names.get(path)
         if name is not None:
             return name

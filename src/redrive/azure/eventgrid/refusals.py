@@ -145,6 +145,7 @@ def _report(request_id: str, now: int) -> str:
 
 
 def _token(value: object) -> str:
+    """The kind of a JSON value, as Event Grid's messages call the token that it begins with."""
     match value:
         case dict():
             return "StartObject"

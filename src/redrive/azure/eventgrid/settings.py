@@ -177,6 +177,7 @@ def network(text: str) -> Network:
 
 @remembered(_ENTRIES_MAX, _CHARS_MAX, longer_max=_LONGER_MAX)
 def _topic(resource_id: str, text: str) -> TopicSettings:
+    """The settings in a topic's properties (JSON), with the defaults of those that are missing."""
     properties = orjson.loads(text)
     mapping = (properties.get("inputSchemaMapping") or {}).get("properties") or {}
     return TopicSettings(
@@ -191,6 +192,7 @@ def _topic(resource_id: str, text: str) -> TopicSettings:
 
 @remembered(_ENTRIES_MAX, _CHARS_MAX, longer_max=_LONGER_MAX)
 def _delivery(resource_id: str, text: str) -> DeliverySettings:
+    """The settings in an event subscription's properties (JSON), whichever form it has."""
     properties = _as_of_topics(orjson.loads(text))
     destination = _unwrap(properties, "destination", "deliveryWithResourceIdentity")
     dead_letter = _unwrap(properties, "deadLetterDestination", "deadLetterWithResourceIdentity")

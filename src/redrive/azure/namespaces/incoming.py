@@ -54,6 +54,7 @@ def events_of(request: Request) -> list[Event]:
 
 
 def _batch(body: bytes) -> list[Event]:
+    """The events of a batch, each checked; raises AzureError."""
     document = _json(body)
     if not isinstance(document, list):
         raise _malformed("The body of a batch must be an array of events.")
@@ -63,6 +64,7 @@ def _batch(body: bytes) -> list[Event]:
 
 
 def _binary(request: Request, media_type: str) -> dict[str, Any]:
+    """The event whose attributes are headers, and whose data is the body."""
     event: dict[str, Any] = {
         name.removeprefix(_HEADER): unquote(value)
         for name, value in request.headers.items()
@@ -106,6 +108,7 @@ def _valid_event(event: Any) -> Event:
 
 
 def _check_attributes(event: Event) -> None:
+    """Check the names and types of an event's attributes; raises AzureError."""
     for name, value in event.items():
         if name in _TEXTS and value is not None and not isinstance(value, str):
             raise _malformed(f"The property '{name}' must be a text.")
@@ -120,6 +123,7 @@ def _check_attributes(event: Event) -> None:
 
 
 def _check_content(event: Event) -> None:
+    """Check that an event has its data once, and base64 where it says so; raises AzureError."""
     if "data_base64" not in event:
         return
     if "data" in event:
@@ -131,6 +135,7 @@ def _check_content(event: Event) -> None:
 
 
 def _malformed(message: str) -> AzureError:
+    """The refusal of events that are not CloudEvents, in Azure's words."""
     text = (
         "This resource is configured to receive event in 'CloudEventV10' schema. "
         f"The request received does not conform to the expected schema. {message}"

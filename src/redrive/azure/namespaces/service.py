@@ -125,7 +125,7 @@ class Namespaces:
         return is_for_namespace(path, host)
 
     async def answer(self, request: Request) -> Response:
-        """See `Service.answer`."""
+        """Carry out a pull operation, or publish, by the path (`Service.answer`); raises AzureError."""
         now = self._engine.clock.now()
         path = request.path
         if is_at_namespace_host(path, request.host):
@@ -232,6 +232,7 @@ class Namespaces:
         return subscription
 
     async def _queue(self, subscription: Subscription, name: str) -> Queue:
+        """The queue of an event subscription in queue mode; raises AzureError if it is in another."""
         if subscription.protocol != PULL:
             raise refused(f"The event subscription '{name}' is not in queue mode: its events are pushed.")
         queue_name = ResourceName.from_key(subscription.endpoint)
@@ -248,6 +249,7 @@ def _operation_name(path: str) -> str:
 
 
 def _unauthorized(refusal: NotAdmitted) -> AzureError:
+    """The refusal of a request whose credentials open nothing."""
     if refusal.cause is CredentialFault.BEARER:
         return unauthorized(refusal.detail)
     if refusal.cause is CredentialFault.TOKEN:
@@ -263,6 +265,7 @@ def _address_refusal(request: Request) -> AzureError:
 
 
 def _operation_of(match: RouteMatch[T], request: Request) -> T:
+    """The operation of a route; raises AzureError if the request has another method."""
     if match.verb is None:
         message = f"The operation is asked for by POST, not {request.method}."
         status, allowed = HTTPStatus.METHOD_NOT_ALLOWED, {"Allow": ", ".join(match.methods)}

@@ -226,6 +226,7 @@ def _count(
 
 
 def _tokens(call: PullCall) -> list[str]:
+    """The lock tokens in a call's body; raises AzureError if there is none."""
     try:
         document = orjson.loads(call.request.body)
     except ValueError:
@@ -274,6 +275,7 @@ class NamespaceReceiving:
         return json_answer({"value": [self._received_event(delivery) for delivery in deliveries]})
 
     def _received_event(self, delivery: Delivery) -> dict[str, Any]:
+        """An event as a receive shows it, with the lock token of its claim."""
         return {
             "brokerProperties": {
                 "lockToken": self._tokens.write(delivery),

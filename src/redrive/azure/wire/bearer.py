@@ -74,7 +74,7 @@ class BearerVerifier:
         self._refusals = Refusals(clock) if refusals is None else refusals
 
     async def caller(self, request: Request) -> BearerCaller:
-        """See `BearerAuthentication.caller`."""
+        """The caller whose access key signed the token (`BearerAuthentication.caller`); raises AzureError."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             self._refuse("BearerTokenMissing", request)
@@ -94,7 +94,7 @@ class BearerVerifier:
         return BearerCaller(key.account)
 
     async def accepts(self, request: Request, client: str, secret: str) -> bool:
-        """See `BearerAuthentication.accepts`."""
+        """True if the secret is that access key's (`BearerAuthentication.accepts`)."""
         key = await self._key(client)
         is_accepted = key is not None and hmac.compare_digest(key.secret.encode(), secret.encode())
         if not is_accepted:
