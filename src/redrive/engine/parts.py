@@ -86,10 +86,7 @@ class EngineParts:
         self.chosen_moves = ChosenMoves(sealed, store, runtime, resources, notifier, self.counters)
         self.replayer = Replayer(store, runtime, resources, notifier, self.topic_publisher, self.seals)
         self.dead_letters = DeadLetters(
-            store,
-            clock,
-            resources,
-            DeadLetterSources(self.directory, self.subscriptions, profiles.keys()),
+            store, clock, resources, DeadLetterSources(self.directory, self.subscriptions, profiles.keys())
         )
         self.tracer = Tracer(store, clock, self.queues, self.topics, self.dead_letters)
         self.conditions = EndpointConditions(

@@ -30,11 +30,7 @@ class Budget:
         self.left = steps
 
     def spend(self, steps: int = 1) -> None:
-        """Take steps.
-
-        Raises:
-            OverBudgetError: There are not so many left.
-        """
+        """Take steps; raises OverBudgetError if there are not so many left."""
         self.left -= steps
         if self.left < 0:
             raise OverBudgetError

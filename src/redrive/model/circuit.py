@@ -103,11 +103,7 @@ def after_failure(
         if now + open_ms <= circuit.until + _SLACK_MS:
             return circuit
         return replace(
-            circuit,
-            reason=attempt.reason,
-            status=attempt.status,
-            until=now + open_ms,
-            failures=failures,
+            circuit, reason=attempt.reason, status=attempt.status, until=now + open_ms, failures=failures
         )
     since, rests = (now, 0) if circuit is None else (circuit.since, circuit.rests)
     if failures >= policy.failures_max:

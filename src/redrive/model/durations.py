@@ -12,11 +12,7 @@ _UNITS_SHOWN: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
 def read_duration(text: str) -> int:
-    """Milliseconds of a span such as `4h`, `90s`, `1h30m` or `1.5 d`.
-
-    Raises:
-        ValueError: Not a duration.
-    """
+    """Milliseconds of a span such as `4h`, `90s`, `1h30m` or `1.5 d`; raises ValueError if it is not one."""
     at, total_ms = 0, 0.0
     while at < len(text):
         part = _PART.match(text, at)

@@ -90,7 +90,8 @@ def searchable_values(delivery: Delivery) -> Iterator[tuple[str, str]]:
     for name, value in document.items():
         yield from _searchable("body", name, value)
     attributes = _headers(delivery).get("attributes")
-    for name, attribute in attributes.items() if isinstance(attributes, dict) else ():
+    pairs = attributes.items() if isinstance(attributes, dict) else ()
+    for name, attribute in pairs:
         for value in _scalars(attribute)[-1:]:  # its value, which stands behind its type
             yield from _searchable("attr", name, value)
     yield "attempts", str(delivery.attempts)

@@ -116,9 +116,7 @@ class Seal:
         content = b64decode(envelope[_CONTENT])
         try:
             document = cipher.decrypt(
-                content[:_NONCE_BYTES],
-                content[_NONCE_BYTES:],
-                _associated_data(resource.kind, resource.key),
+                content[:_NONCE_BYTES], content[_NONCE_BYTES:], _associated_data(resource.kind, resource.key)
             )
         except InvalidTag:
             raise StoreUnavailable(f"{name} was changed without its key") from None

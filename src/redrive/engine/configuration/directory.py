@@ -116,10 +116,12 @@ class Directory:
     async def get_each(self, keys_of_kinds: Sequence[tuple[DocumentKind[Any], str]]) -> dict[Key, Any]:
         """The values that exist of several, by their kinds' names and keys: one read for those not remembered."""
         keys = {(kind.name, key): kind for kind, key in keys_of_kinds}
-        values = {key: versioned[1] for key in keys if (versioned := self._memory.get(key)) is not None}
+        remembered = {key: self._memory[key] for key in keys if key in self._memory}
+        values = {key: value for key, (_, value) in remembered.items()}
         missing = [key for key in keys if key not in values]
         before = self._changes
-        for resource in await self._store.get_each(missing) if missing else ():
+        resources = await self._store.get_each(missing) if missing else ()
+        for resource in resources:
             key = (resource.kind, resource.key)
             values[key] = keys[key].read(resource.document)
             if self._changes == before:  # else it may have changed while it was on its way
@@ -227,11 +229,7 @@ class Directory:
             self._drop(*key)
 
     async def create(self, kind: DocumentKind[T], key: str, value: T) -> None:
-        """Write a new document.
-
-        Raises:
-            Conflict: There is one already.
-        """
+        """Write a new document; raises Conflict if there is one already."""
         await self.write([Creation(kind, key, value)])
 
     async def update(self, kind: DocumentKind[T], key: str, change: Callable[[T], T]) -> T:

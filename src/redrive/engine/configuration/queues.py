@@ -106,11 +106,7 @@ class Queues:
     # ---- writing ----------------------------------------------------------------------------------------
 
     async def create(self, new_queue: Queue) -> Queue:
-        """Make a queue; its id and its times are assigned here.
-
-        Raises:
-            AlreadyExists: There is one of that name.
-        """
+        """Make a queue, whose id and times are assigned here; raises AlreadyExists if there is one of that name."""
         return await self._directory.transact(lambda draft: self.create_in(draft, new_queue))
 
     async def create_in(self, draft: Draft, new_queue: Queue) -> Queue:
@@ -151,11 +147,7 @@ class Queues:
         )
 
     async def update(self, name: ResourceName, change: Callable[[Queue], Queue]) -> Queue:
-        """Change a queue's attributes.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Change a queue's attributes; raises NotFound if there is none of that name."""
         now = self._clock.now()
 
         def change_and_stamp(queue: Queue) -> Queue:
@@ -173,11 +165,7 @@ class Queues:
         )
 
     async def note_purge(self, queue: Queue, rest_ms: int = 0) -> None:
-        """Remember that the queue was emptied now.
-
-        Raises:
-            Refused: It was emptied less than `rest_ms` ago.
-        """
+        """Remember that the queue was emptied now; raises Refused if it was less than `rest_ms` ago."""
         now = self._clock.now()
 
         def stamp_purge(current: Queue) -> Queue:

@@ -217,11 +217,7 @@ class Subscriptions:
     async def update(
         self, subscription: Subscription, change: Callable[[Subscription], Subscription]
     ) -> Subscription:
-        """Change a subscription.
-
-        Raises:
-            NotFound: It is not there (any more).
-        """
+        """Change a subscription; raises NotFound if it is not there (any more)."""
         return await self._directory.transact(lambda draft: self.update_in(draft, subscription, change))
 
     async def update_in(

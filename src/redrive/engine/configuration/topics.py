@@ -7,13 +7,7 @@ from typing import Final
 from redrive.engine.configuration.count_by_key import TopicCounts
 from redrive.engine.configuration.directory import Directory
 from redrive.engine.configuration.draft import Draft
-from redrive.engine.configuration.kinds import (
-    OF_ARCHIVE,
-    SERVING,
-    SUBSCRIPTION,
-    TOPIC,
-    of_account,
-)
+from redrive.engine.configuration.kinds import OF_ARCHIVE, SERVING, SUBSCRIPTION, TOPIC, of_account
 from redrive.engine.configuration.queues import Queues
 from redrive.engine.configuration.subscriptions import Subscriptions
 from redrive.engine.ports import Clock, DocumentStore
@@ -107,11 +101,7 @@ class Topics:
         draft.require_none(TOPIC, beginning.key)
 
     async def update(self, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:
-        """Change a topic.
-
-        Raises:
-            NotFound: There is none of that name.
-        """
+        """Change a topic; raises NotFound if there is none of that name."""
         return await self._directory.transact(lambda draft: self.update_in(draft, name, change))
 
     async def update_in(self, draft: Draft, name: ResourceName, change: Callable[[Topic], Topic]) -> Topic:

@@ -183,11 +183,7 @@ class SealedStore(MessageStore, DocumentStore):
 
     @override
     async def move(self, request: MoveRequest) -> Moved:
-        """A message is moved as it was sealed.
-
-        Raises:
-            Refused: A sealed message would get another body.
-        """
+        """A message is moved as it was sealed; raises Refused if a sealed one would get another body."""
         if request.bodies:
             look = LookRequest(request.queue_id, len(request.bodies), seqs=list(request.bodies))
             for delivery in await self._store.look(look):

@@ -79,11 +79,7 @@ Change = Put | Remove | Require | RequireNone
 
 
 def refuse_repeated(changes: Sequence[Change]) -> None:
-    """Refuse a write that names a document twice.
-
-    Raises:
-        ValueError: It does.
-    """
+    """Raise ValueError if a write names a document twice."""
     keys: set[tuple[str, str]] = set()
     for change in changes:
         if isinstance(change, RequireNone):

@@ -41,11 +41,7 @@ class Sealer(Protocol):
         ...
 
     async def prepare(self) -> None:
-        """Get what `seal` needs.
-
-        Raises:
-            KeyUnusable: The key cannot be used now.
-        """
+        """Get what `seal` needs; raises KeyUnusable if the key cannot be used now."""
         ...
 
     def seal(self, queue_id: int, message_id: bytes, body: str, headers: bytes | None) -> StoredContent:

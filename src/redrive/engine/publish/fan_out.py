@@ -142,12 +142,7 @@ class TopicPublisher:
         for new_delivery in rows:
             new_delivery.sealer = self._seals.of_topic(topic)
         return OrderedPublication(
-            topic.id,
-            key,
-            now,
-            now + DEDUPLICATION_MS,
-            publication.id,
-            [*routed.new_deliveries, *rows],
+            topic.id, key, now, now + DEDUPLICATION_MS, publication.id, [*routed.new_deliveries, *rows]
         )
 
     async def publish_again(

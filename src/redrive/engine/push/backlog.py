@@ -43,11 +43,7 @@ class BacklogConsumer:
     """Pushes one subscription's backlog."""
 
     def __init__(
-        self,
-        parts: PushParts,
-        topics: Topics,
-        queue_id: int,
-        forget: Callable[[int], object],
+        self, parts: PushParts, topics: Topics, queue_id: int, forget: Callable[[int], object]
     ) -> None:
         """Consume the backlog of that number; `forget` is called with it when its subscription is gone."""
         self._parts = parts

@@ -26,16 +26,7 @@ LOOK_SECONDS: Final = 1
 class _Push:
     """One of them."""
 
-    __slots__ = (
-        "answering",
-        "began",
-        "context",
-        "deliveries",
-        "give_up",
-        "is_slow",
-        "settle",
-        "take",
-    )
+    __slots__ = ("answering", "began", "context", "deliveries", "give_up", "is_slow", "settle", "take")
 
     def __init__(
         self,

@@ -127,14 +127,7 @@ class Receiver:
             self._notifier.remind(queue.id, due_at)
 
     async def _claim(
-        self,
-        queue: Queue,
-        limit: int,
-        lease_ms: int | None,
-        attempt_id: str | None,
-        now: int,
-        *,
-        waits: bool,
+        self, queue: Queue, limit: int, lease_ms: int | None, attempt_id: str | None, now: int, *, waits: bool
     ) -> ClaimResult:
         """Claim, unless too many are in flight: then one who waits, or an ordered queue, gets nothing for the moment."""
         if self._flights.seems_full(queue.id) and await self._flights.is_full(queue.id):

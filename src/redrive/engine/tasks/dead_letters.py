@@ -170,10 +170,7 @@ class DeadLetters:
         origins = await self._sources.origins({count.cause.origin for count in counts})
         return [
             CauseDetails(
-                count,
-                *origins[count.cause.origin],
-                by_seq.get(count.first_seq),
-                by_seq.get(count.last_seq),
+                count, *origins[count.cause.origin], by_seq.get(count.first_seq), by_seq.get(count.last_seq)
             )
             for count in counts
         ]

@@ -136,10 +136,7 @@ class LeasedTasks(Generic[Leased]):
             # The store itself logs once that it is away: no task needs a traceback of that.
             logged_error = None if isinstance(error, StoreUnavailable) else error
             logger.error(
-                "%s.interrupted task=%s: resumed later",
-                self._kind.name,
-                task.key,
-                exc_info=logged_error,
+                "%s.interrupted task=%s: resumed later", self._kind.name, task.key, exc_info=logged_error
             )
         elif next_work is not None:
             self.begin(*next_work)

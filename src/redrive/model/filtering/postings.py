@@ -67,7 +67,8 @@ class _Node:
 
     def reaching(self, point: _Bound, *, below: bool) -> Iterator[int]:
         """The clauses of the intervals around the middle that reach to a point, which lies below or above it."""
-        for interval in self.by_low if below else self.by_high:
+        nearest_first = self.by_low if below else self.by_high
+        for interval in nearest_first:
             if not interval.low <= point <= interval.high:
                 return
             yield interval.clause

@@ -63,7 +63,8 @@ def leaves(node: Node) -> Iterable[Leaf]:
     if isinstance(node, Leaf):
         yield node
         return
-    for below in node.branches if isinstance(node, Alternatives) else node.members:
+    nodes = node.branches if isinstance(node, Alternatives) else node.members
+    for below in nodes:
         yield from leaves(below)
 
 

@@ -79,7 +79,8 @@ class _PathStep:
     def to(self, name: str) -> "_PathStep | None":
         """Further along a member's name, which may be several of the path's: `{"a.b":1}` is `{"a":{"b":1}}`."""
         step: _PathStep | None = self
-        for part in (name,) if "." not in name else name.split("."):
+        parts = name.split(".") if "." in name else (name,)
+        for part in parts:
             step = None if step is None else step.below.get(part)
         return step
 

@@ -49,7 +49,8 @@ class Text:
     def search(self, finders: Mapping[str, Finder]) -> Found:
         """The finds of each of these, with their places in the text that detectors see."""
         encoded = self._visible.encode()
-        spans_by_name = {name: spans for name, finder in finders.items() if (spans := finder.find(encoded))}
+        finds = {name: finder.find(encoded) for name, finder in finders.items()}
+        spans_by_name = {name: spans for name, spans in finds.items() if spans}
         if not spans_by_name or len(encoded) == len(self._visible):
             return spans_by_name
         lengths = [0, *accumulate(len(each.encode()) for each in self._visible)]

@@ -117,10 +117,7 @@ class CallLanes(Generic[Call, Answer]):
                 _answer(waiting, answer)
 
     async def _send(
-        self,
-        line: _CallLine[Call, Answer],
-        group: list[_Waiting[Call, Answer]],
-        connection: Connection,
+        self, line: _CallLine[Call, Answer], group: list[_Waiting[Call, Answer]], connection: Connection
     ) -> Sequence[Answer]:
         """Take what waits now that a connection is free, and run it; the same again if it was rolled back."""
         if not group:

@@ -91,7 +91,8 @@ async def _copy(connection: asyncpg.Connection, table: StoreTable, rows: Iterabl
 async def _pass_through(connection: asyncpg.Connection, table: StoreTable, tally: ContentsTally) -> None:
     """Count all rows of a table, which are read a batch at a time."""
     tally.begin(table)
-    for select in (table.select, outbox.AS_DELIVERIES) if table is DELIVERIES else (table.select,):
+    selects = (table.select, outbox.AS_DELIVERIES) if table is DELIVERIES else (table.select,)
+    for select in selects:
         cursor = await connection.cursor(select)
         while batch := await cursor.fetch(_BATCH_ROWS):
             for row in batch:

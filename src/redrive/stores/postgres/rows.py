@@ -152,10 +152,7 @@ class GroupLocks:
         return self
 
     async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Commit, or roll back where something went wrong, if anything was begun."""
         await self._transaction.__aexit__(kind, error, traceback)

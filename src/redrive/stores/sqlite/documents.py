@@ -39,7 +39,8 @@ def get(kind: str, key: str, cursor: apsw.Cursor) -> Resource | None:
 
 def get_each(keys: Sequence[tuple[str, str]], cursor: apsw.Cursor) -> list[Resource]:
     """Several documents."""
-    return [resource for kind, key in keys if (resource := get(kind, key, cursor)) is not None]
+    resources = [get(kind, key, cursor) for kind, key in keys]
+    return [resource for resource in resources if resource is not None]
 
 
 def find(kind: str, prefix: str, after: str, limit: int | None, cursor: apsw.Cursor) -> list[Resource]:
