@@ -44,11 +44,7 @@ def made_at(certificate: bytes) -> int:
 
 
 def read_key(text: bytes) -> rsa.RSAPrivateKey:
-    """The key in a PEM.
-
-    Raises:
-        TypeError: It is another kind of key.
-    """
+    """The key in a PEM; raises TypeError if it is another kind of key."""
     key = serialization.load_pem_private_key(text, password=None)
     if not isinstance(key, rsa.RSAPrivateKey):
         raise TypeError("The installation's key has to be an RSA key")

@@ -109,11 +109,7 @@ def _octets(text: str) -> bytes:
 # A request's address is asked about by every statement that has a range, and reading one takes 3 us.
 @lru_cache(maxsize=1024)
 def _range(text: str) -> _Range:
-    """A range of addresses from its CIDR text, or from a single address.
-
-    Raises:
-        ValueError: It is not such a text.
-    """
+    """A range of addresses from its CIDR text, or from a single address; raises ValueError for other texts."""
     network = ipaddress.ip_network(text, strict=False)
     # A listener on both families reports IPv4 peers as ::ffff:192.0.2.1; policies name them as IPv4.
     mapped = network.network_address.ipv4_mapped if isinstance(network, ipaddress.IPv6Network) else None

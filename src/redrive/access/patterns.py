@@ -183,11 +183,7 @@ def compile_patterns(
 
 
 def variable_keys(text: str) -> frozenset[str]:
-    """The keys of the variables in a text, in lower case.
-
-    Raises:
-        PolicyInvalid: A variable has no name.
-    """
+    """The keys of the variables in a text, in lower case; raises PolicyInvalid if a variable has no name."""
     tokens = _tokens(text, wildcards=False, variables=True)
     return frozenset(token.key for token in tokens if isinstance(token, _Variable))
 

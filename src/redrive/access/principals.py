@@ -107,10 +107,7 @@ def user_principal(
         name=arn,
         account=account,
         identities=_names(account, arn, unique_id),
-        keys={
-            **_keys(arn, account, "User", unique_id, tags),
-            "aws:username": arn.rpartition("/")[2],
-        },
+        keys={**_keys(arn, account, "User", unique_id, tags), "aws:username": arn.rpartition("/")[2]},
         permissions=permissions,
     )
 

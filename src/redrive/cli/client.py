@@ -69,9 +69,7 @@ def server_url(text: str) -> str:
     return url
 
 
-def with_client(
-    work: "Callable[[Client, argparse.Namespace], int]",
-) -> Callable[[argparse.Namespace], int]:
+def with_client(work: "Callable[[Client, argparse.Namespace], int]") -> Callable[[argparse.Namespace], int]:
     """Run a command with a client of the server that its line means."""
     return lambda parsed: work(Client.of(parsed), parsed)
 

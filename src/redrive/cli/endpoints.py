@@ -28,9 +28,7 @@ def register(command: argparse.ArgumentParser) -> None:
         help="stop deliveries while the endpoint fails (always on for Event Grid)",
     )
     options.add_argument(
-        "--client-errors",
-        choices=("delivered", "refused"),
-        help="how a 4xx that is not retried counts",
+        "--client-errors", choices=("delivered", "refused"), help="how a 4xx that is not retried counts"
     )
     options.set_defaults(run=with_client(_set))
     for action in (close, options):

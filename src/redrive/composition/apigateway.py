@@ -26,11 +26,7 @@ def extension(core: Core) -> Extension:
     outgoing = OutgoingCalls(core.web)
     callers = Callers(integration_roles(identities), open_functions=core.settings.auth == "off")
     integrations = Integrations(
-        ServiceIntegration(WireCalls(core.services, core.runtime)),
-        calls,
-        outgoing,
-        callers,
-        clock,
+        ServiceIntegration(WireCalls(core.services, core.runtime)), calls, outgoing, callers, clock
     )
     functions = AuthorizerFunctions(calls, callers, clock)
     rest_authorizers = RestAuthorizers(functions, clock)
@@ -50,5 +46,5 @@ def extension(core: Core) -> Extension:
                 "apigatewayv2": offered(service_of("apigatewayv2"), core),
             },
             hosted=front,
-        ),
+        )
     )

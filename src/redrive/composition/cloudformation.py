@@ -27,16 +27,11 @@ def extension(core: Core) -> Extension:
     )
     facade = CloudFormation(core.engine, services, operations)
     return Extension(
-        interface=Interface(
-            services={"cloudformation": facade},
-            paths={PATH: facade.signals.answer},
-        ),
+        interface=Interface(services={"cloudformation": facade}, paths={PATH: facade.signals.answer}),
         delivery=DeliveryParts(
             endpoints={TO_TOPIC: StackTopicEndpoint(services, core.engine.resources.documents)}
         ),
         lifecycle=Lifecycle(
-            start=(operations.start,),
-            lives_by_the_clock=(operations,),
-            stop=(operations.close,),
+            start=(operations.start,), lives_by_the_clock=(operations,), stop=(operations.close,)
         ),
     )

@@ -33,11 +33,7 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
     nodes, tail = _nodes(core), Tail(core.engine.watch, core.engine.unwatch, SystemClock().now)
     console = _DeferredConsole(core, store_bytes, nodes, tail, hands)
     return Extension(
-        interface=Interface(
-            paths={PATH: console.answer},
-            kinds=[SAVED_VIEWS],
-            reset=[nodes.reset],
-        ),
+        interface=Interface(paths={PATH: console.answer}, kinds=[SAVED_VIEWS], reset=[nodes.reset]),
         delivery=DeliveryParts(listeners=[(tail.losses, ())]),
         lifecycle=Lifecycle(
             start=[nodes.start],

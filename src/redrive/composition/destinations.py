@@ -35,9 +35,7 @@ def extension(core: Core) -> Extension:
         endpoints |= _aws(core)
     if settings.smtp_host:
         endpoints |= _mail(core)
-    return Extension(
-        delivery=DeliveryParts(endpoints=endpoints),
-    )
+    return Extension(delivery=DeliveryParts(endpoints=endpoints))
 
 
 def _blobs(core: Core, address: Callable[[str], str | None]) -> Endpoint:

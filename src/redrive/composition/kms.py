@@ -40,8 +40,6 @@ def extension(core: Core) -> Extension:
     return Extension(
         delivery=DeliveryParts(encryption=encryption),
         lifecycle=Lifecycle(
-            prepare=(queue_key.open, parts.keyring.wrap_anew),
-            start=(upkeep.start,),
-            stop=(upkeep.close,),
+            prepare=(queue_key.open, parts.keyring.wrap_anew), start=(upkeep.start,), stop=(upkeep.close,)
         ),
     )

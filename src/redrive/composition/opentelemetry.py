@@ -53,10 +53,7 @@ class Collector:
         )
         return Extension(
             delivery=DeliveryParts(listeners=[(AttemptSpans(exporter.tracer, exporter.ids), ())]),
-            lifecycle=Lifecycle(
-                start=(lambda: exporter.start(readings.read),),
-                close=(exporter.close,),
-            ),
+            lifecycle=Lifecycle(start=(lambda: exporter.start(readings.read),), close=(exporter.close,)),
         )
 
     def with_spans(self, handler: Handler) -> Handler:

@@ -155,8 +155,7 @@ def text_messages(core: Core) -> Extension:
     return Extension(
         interface=Interface() if outbox is None else _outbox_interface(core, outbox),
         delivery=DeliveryParts(
-            endpoints={"sms": telephones},
-            sns=replace(parts.text_messages(core.engine), logs={"sms": log}),
+            endpoints={"sms": telephones}, sns=replace(parts.text_messages(core.engine), logs={"sms": log})
         ),
         lifecycle=Lifecycle(start=() if centre is None else (centre.start,)),
     )
@@ -208,6 +207,4 @@ def data_protection(core: Core) -> Extension:
     """Data protection of SNS; findings go to the log groups that policies name."""
     telemetry = core.telemetry
     audit_log = AuditLog(telemetry.logs, telemetry.count, core.runtime.rng, core.stream)
-    return Extension(
-        delivery=DeliveryParts(sns=parts.data_protection(core.engine, audit_log)),
-    )
+    return Extension(delivery=DeliveryParts(sns=parts.data_protection(core.engine, audit_log)))

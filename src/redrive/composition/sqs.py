@@ -15,10 +15,7 @@ def extension(
     """SQS; `presenters` give messages that other services sent their form, and `encryption` knows the keys of queues."""
     peek = Peek(core.engine, core.authentication, presenters, encryption)
     return Extension(
-        interface=Interface(
-            services={"sqs": _sqs(core, presenters, encryption)},
-            paths={PATH: peek.answer},
-        ),
+        interface=Interface(services={"sqs": _sqs(core, presenters, encryption)}, paths={PATH: peek.answer})
     )
 
 

@@ -115,11 +115,7 @@ class SystemResolver:
     async def resolve(
         self, host: str, port: int, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[AddressInfo]:
-        """The addresses of a host.
-
-        Raises:
-            OSError: It has none.
-        """
+        """The addresses of a host; raises OSError if it has none."""
         ask = partial(socket.getaddrinfo, host, port, family, socket.SOCK_STREAM)
         return [*await asyncio.get_running_loop().run_in_executor(self._threads, ask)]
 

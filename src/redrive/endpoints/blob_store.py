@@ -57,11 +57,7 @@ class BlobStore:
         return tag
 
     async def read(self, path: str, first: int, length: int) -> bytes:
-        """Some bytes of a blob.
-
-        Raises:
-            NotFound: It is not there (any more).
-        """
+        """Some bytes of a blob; raises NotFound if it is not there (any more)."""
         if not length:
             return b""
         try:
@@ -119,7 +115,7 @@ class BlobStore:
             folders = [name for name in page_names if name.endswith("/")]
             return blobs, folders, page_names[-1] if len(names) > limit else ""
         blobs, folders = await _list_bucket(store, container, prefix, by_folder=by_folder)
-        blobs_by_name = {name: blob for blob in blobs if (name := blob[0]) > after}
+        blobs_by_name = {blob[0]: blob for blob in blobs if blob[0] > after}
         names = sorted([*blobs_by_name, *(folder for folder in folders if folder > after)])
         page_names = names[:limit]
         return (

@@ -117,11 +117,7 @@ class EmailEndpoint(TimedEndpoint):
         )
 
     def _mail_bytes(self, push_request: PushRequest, now: int) -> bytes:
-        """The mail as it goes over the wire.
-
-        Raises:
-            ValueError: The address or a header cannot be written.
-        """
+        """The mail as it goes over the wire; raises ValueError if the address or a header cannot be written."""
         if not _ADDRESS.fullmatch(push_request.endpoint):
             raise ValueError(f"{push_request.endpoint!r} is not a mail address")
         mail = EmailMessage(policy=_WRITING)

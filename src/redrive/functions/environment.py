@@ -238,10 +238,7 @@ class Environment:
             self._forget_run()  # where its caller is gone, its answer counts no more
 
     def begin(
-        self,
-        invocation: Invocation,
-        take: Callable[[InvocationResult], None],
-        init_ms: float | None = None,
+        self, invocation: Invocation, take: Callable[[InvocationResult], None], init_ms: float | None = None
     ) -> None:
         """Begin one invocation; `take` is called with its result."""
         output, function = self._output, self.function

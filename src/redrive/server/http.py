@@ -112,11 +112,7 @@ class HttpFront:
 
     @property
     def port(self) -> int:
-        """The port listened on.
-
-        Raises:
-            RuntimeError: Before `start`.
-        """
+        """The port listened on; raises RuntimeError before `start`."""
         if self._port is None:
             raise RuntimeError("The front has not been started")
         return self._port

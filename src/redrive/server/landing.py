@@ -121,11 +121,7 @@ class DocumentationSite:
     """The files of a folder, for anybody: they say nothing of this server. Files that come later are not served."""
 
     def __init__(self, folder: str) -> None:
-        """Serve what `folder` has.
-
-        Raises:
-            SettingsInvalid: It has no `index.html`.
-        """
+        """Serve what `folder` has; raises SettingsInvalid if that has no `index.html`."""
         root = Path(folder)
         self._files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
         if "index.html" not in self._files:

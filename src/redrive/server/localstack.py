@@ -73,10 +73,7 @@ class InitScripts:
 
     def stages(self) -> Mapping[str, Any]:
         """The stages that are over and the state of each script, as LocalStack's `/_localstack/init` has it."""
-        return {
-            "completed": {stage: self._is_over(stage) for stage in STAGES},
-            "scripts": self._listing(),
-        }
+        return {"completed": {stage: self._is_over(stage) for stage in STAGES}, "scripts": self._listing()}
 
     def stage(self, name: str) -> Mapping[str, Any]:
         """The same of one stage, in capitals."""

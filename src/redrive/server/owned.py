@@ -102,11 +102,7 @@ def parameters(request: Request) -> Mapping[str, str]:
 
 
 def document_of(body: bytes) -> Mapping[str, Any]:
-    """The body as a JSON object.
-
-    Raises:
-        ControlRefusal: Not acceptable.
-    """
+    """The body as a JSON object; raises ControlRefusal if it is not one."""
     try:
         document = orjson.loads(body)
     except ValueError:

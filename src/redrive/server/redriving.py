@@ -151,11 +151,7 @@ class RedriveRoutes:
 
 
 async def find_queue(engine: Engine, where: ResourceName, text: object) -> Queue:
-    """The queue that is meant.
-
-    Raises:
-        ControlRefusal: Nothing is named, or what is named does not stand.
-    """
+    """The queue that is meant; raises ControlRefusal if nothing is named, or what is named does not stand."""
     name = queue_named(where, text)
     queue = await engine.resources.queues.get(name)
     if queue is None:
@@ -230,6 +226,7 @@ def _ids(value: object) -> list[int]:
 
 def shown_task(task: MoveTask) -> dict[str, Any]:
     """A redrive task as control routes show it."""
+    pace = "steady" if task.rate_max else "fast"
     return {
         "task": task.id,
         "state": task.state,
@@ -239,7 +236,7 @@ def shown_task(task: MoveTask) -> dict[str, Any]:
         "moved": task.moved,
         "to": None if task.destination is None else task.destination.name,
         "rate": task.rate_max,
-        "pace": "careful" if task.careful else "steady" if task.rate_max else "fast",
+        "pace": "careful" if task.careful else pace,
         "cause": None if task.choice is None else f"{task.choice.origin}:{task.choice.failure}",
         "looked_at": task.fares.looked_at,
         "taken": task.fares.taken,

@@ -102,11 +102,7 @@ def _set_cookies(cookies: Sequence[str]) -> bytes:
 
 
 def _lines(headers: Iterable[tuple[str, str]]) -> bytes:
-    """Header lines.
-
-    Raises:
-        ValueError: One holds a line break, or is not latin-1.
-    """
+    """Header lines; raises ValueError if one holds a line break, or is not latin-1."""
     text = ""
     for name, value in headers:  # the one header of most answers; a `map` takes half as long again
         line = f"{name}: {value}"

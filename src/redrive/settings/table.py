@@ -143,9 +143,7 @@ class Settings:
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(4566, "port to listen on, 0 for any free one", check=_check_port)
     workers: int = _setting(
-        1,
-        "number of processes that serve the address; more than one needs PostgreSQL",
-        check=_check_workers,
+        1, "number of processes that serve the address; more than one needs PostgreSQL", check=_check_workers
     )
     store: str = _setting(
         "sqlite:///redrive.db",
@@ -158,8 +156,7 @@ class Settings:
         "file with the keys that encrypt configuration and secrets in the store: 32 bytes in base64, one per line",
     )
     kms_root_key: str = _setting(
-        "",
-        "file, or env:NAME, with the root keys that encrypt KMS keys: 32 bytes in base64, one per line",
+        "", "file, or env:NAME, with the root keys that encrypt KMS keys: 32 bytes in base64, one per line"
     )
     clock: str = _setting(
         "system",
@@ -174,9 +171,7 @@ class Settings:
         "", "the start of URLs in answers, where clients use another address than this server's"
     )
     allow_hosts: str = _setting(
-        "",
-        "NAME,…: further values of the Host header to accept with auth off",
-        check=read_hosts,
+        "", "NAME,…: further values of the Host header to accept with auth off", check=read_hosts
     )
     metrics_token: str = _setting(
         "",
@@ -188,8 +183,7 @@ class Settings:
         "INSECURE, for development: accept the access key test with the secret test, and short secrets"
     )
     resources: str = _setting(
-        "",
-        "files or directories (TOML, JSON) that declare queues, topics and keys, separated by colons",
+        "", "files or directories (TOML, JSON) that declare queues, topics and keys, separated by colons"
     )
     init_scripts: str = _setting(
         "",
@@ -199,9 +193,7 @@ class Settings:
     allow_reset: bool = _switch("let POST /_redrive/reset and /_localstack/state/reset remove everything")
     fifo_quotas: bool = _switch("enforce the documented throughput of FIFO queues")
     queue_urls: str = _setting(
-        "plain",
-        "plain, or how queue URLs name their region: path or host",
-        choices=("plain", "path", "host"),
+        "plain", "plain, or how queue URLs name their region: path or host", choices=("plain", "path", "host")
     )
     skip_queue_waits: bool = _switch(
         "for development: allow recreating and purging queues again within 60 seconds"
@@ -267,8 +259,7 @@ class Settings:
         choices=("refuse", "run"),
     )
     functions_live_folder: str = _setting(
-        "",
-        "folder below which functions may run from folders that are checked for changes before each call",
+        "", "folder below which functions may run from folders that are checked for changes before each call"
     )
     push_endpoints: str = _setting(
         "",

@@ -73,11 +73,7 @@ class SupervisedWorker:
         return monotonic() - self._began_at
 
     async def ready(self) -> None:
-        """Return when it answers requests.
-
-        Raises:
-            WorkerFailed: It ended.
-        """
+        """Return when it answers requests; raises WorkerFailed if it ended."""
         ready = asyncio.create_task(self._ready.wait())
         await asyncio.wait([ready, self._task], return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()

@@ -109,10 +109,7 @@ _PROPERTIES: Final = {
     "replytosessionid": "reply_to_group_id",
     "to": "address",
 }
-_ANNOTATIONS: Final = {
-    "partitionkey": "x-opt-partition-key",
-    "viapartitionkey": "x-opt-via-partition-key",
-}
+_ANNOTATIONS: Final = {"partitionkey": "x-opt-partition-key", "viapartitionkey": "x-opt-via-partition-key"}
 
 
 def message_of(push_request: PushRequest) -> bytes:

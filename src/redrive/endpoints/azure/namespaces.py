@@ -46,11 +46,7 @@ def read_namespace(text: str) -> Namespace:
 
 
 def read_entity(resource: str) -> str:
-    """The queue, topic or event hub that a resource id names.
-
-    Raises:
-        ValueError: It names none.
-    """
+    """The queue, topic or event hub that a resource id names; raises ValueError if it names none."""
     match = _ENTITY.fullmatch(resource)
     if match is None:
         raise ValueError(f"{resource} is not the resource id of a queue, a topic or an event hub")

@@ -63,11 +63,7 @@ class Pdu(NamedTuple):
 
 
 def take_units(buffer: bytearray) -> Iterator[Pdu]:
-    """Take whole units out of what has come so far.
-
-    Raises:
-        Garbled: A length is impossible.
-    """
+    """Take whole units out of what has come so far; raises Garbled if a length is impossible."""
     while len(buffer) >= _HEADER.size:
         length, command, status, sequence = _HEADER.unpack_from(buffer)
         if not _HEADER.size <= length <= PDU_BYTES_MAX:
@@ -176,11 +172,7 @@ class ShortMessage(NamedTuple):
 
 
 def read_short_message(body: bytes) -> ShortMessage:
-    """Read the body of a deliver_sm (SMPP 3.4, 4.6.1).
-
-    Raises:
-        Garbled: Not SMPP.
-    """
+    """Read the body of a deliver_sm (SMPP 3.4, 4.6.1); raises Garbled if it is not one."""
     try:
         _, rest = _cut(body)  # service_type
         source, rest = _address(rest)
