@@ -36,9 +36,9 @@ Client = Any  # boto3 makes its clients' classes as it goes
 #: The AWS CLI, which finds its settings anew at each start.
 AWS: Final = Program(
     "awscli.clidriver:main",
-    modules=("awscli.clidriver", "awscli.handlers"),
+    modules=("awscli.clidriver", "awscli.handlers", "tests.services.aws_cli"),
     command=(str(Path(sys.executable).with_name("aws")),),
-    environment={"PATH": os.environ["PATH"]},
+    environment={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])},
 )
 _SECRET: Final = "secret"
 
