@@ -185,8 +185,9 @@ async def _warn_without_keys(core: Core) -> None:
     if settings.auth == "required" and not settings.insecure_test_keys and not await core.keyring.all():
         logger.warning(
             "server.no_keys: --auth required, and there is no access key yet, so every request is refused;"
-            " redrive keys create --store %s makes one",
+            " redrive keys create --account ACCOUNT --store %s%s creates one",
             "URL" if "@" in settings.store else settings.store,  # a password stays out of logs
+            f" --store-key-file {settings.store_key_file}" if settings.store_key_file else "",
         )
 
 

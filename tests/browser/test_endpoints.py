@@ -47,7 +47,7 @@ def test_an_endpoint_that_is_back_is_lifted_and_another_tab_sees_it(
     with screen.other_tab():
         screen.open(endpoints)
         screen.press("Resume now")
-        screen.wait_for("is resumed: what waited is tried now")
+        screen.wait_for("is resumed: waiting deliveries are tried now")
         assert webhook.next().document["Message"] == "held"
     screen.wait_for("No subscription fails or is on hold.")
 

@@ -90,5 +90,5 @@ def test_a_message_is_seen_and_a_receiver_resumed_by_keys(
     assert "On hold" in screen.text(".needs")
     assert screen.axe() == []
     screen.leaving(lambda: screen.tab_to("Resume now", Keys.ENTER))
-    screen.wait_for("is resumed: what waited is tried now")
+    screen.wait_for("is resumed: waiting deliveries are tried now")
     assert webhook.next().document["Message"] == "held"

@@ -32,12 +32,12 @@ def test_a_wrong_currency_is_mended_to_the_digit_and_goes_to_its_subscription_al
     body = screen.find("textarea").get_attribute("value") or ""
     screen.fill("textarea", body.replace("}", ""))
     screen.press("Check")
-    assert re.search(r"none now: line \d+, column \d+", screen.text())
+    assert re.search(r"longer JSON: line \d+, column \d+", screen.text())
     primary, replace = screen.all("form .bar button")
     assert (primary.text, replace.text) == ("Check", "Replace and redrive")
     assert primary.get_attribute("class") == "primary"
     screen.press("Replace and redrive")  # is refused: the box beneath the field is not ticked
-    assert "Send it though it is not JSON" in screen.text()
+    assert "Send it although it is not JSON" in screen.text()
     screen.fill("textarea", body.replace("EURO", "EUR"))
     screen.press("Check")
     assert [line.text.strip() for line in screen.all(".diff .gone, .diff .new")] == [

@@ -35,7 +35,7 @@ def test_a_message_that_its_consumer_gave_up_goes_back_to_its_queue(
         screen,
         server,
         f"{ROOM}/dead-letters/{dead.name}",
-        ("Receives exhausted", f"queue {orders.name}", "order 7001", "Its consumer gives no reason"),
+        ("Receives exhausted", f"queue {orders.name}", "order 7001", "Its consumer reports no reason"),
     )
     assert [message["Body"] for message in orders.receive()] == ["order 7001"]
 

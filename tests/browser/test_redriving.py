@@ -26,7 +26,7 @@ def test_the_good_orders_go_back_in_four_clicks(
     assert "Server error 503" in screen.text()
     screen.click("input[value=fast]")
     screen.press("Start anyway")
-    screen.wait_for("until then Stop takes it back", reload=not with_scripts)
+    screen.wait_for("until then Stop cancels it", reload=not with_scripts)
     server.advance(10)
     screen.wait_for("Completed", "#state", reload=not with_scripts)
     assert came(webhook, GOOD) == good_orders()

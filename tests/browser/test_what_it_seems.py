@@ -89,7 +89,7 @@ def test_keys_lead_through_lists_and_help_is_there_on_every_page(
     screen.leaving(lambda: screen.keys("j", Keys.ENTER))
     assert "cause=" in screen.url
     screen.keys("?")
-    assert "plan a redrive of what the bar says" in screen.text("#shortcuts[open]")
+    assert "plan a redrive of the selection or the search" in screen.text("#shortcuts[open]")
     screen.keys(Keys.ESCAPE)
     screen.until(lambda: not screen.all("#shortcuts[open]"))
 

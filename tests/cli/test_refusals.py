@@ -1,7 +1,9 @@
 """Commands that cannot do their work say why in one line: no traceback, and the thing that was wrong by its name."""
 
+import http.client
 import socket
 import threading
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -128,6 +130,19 @@ def test_a_port_that_speaks_no_http(words: tuple[str, ...], capsys: pytest.Captu
         line = said((*words, "--url", url), capsys)
         assert url in line
         assert "does not speak HTTP" in line or "closed before we received a valid response" in line
+
+
+def test_http_to_a_server_with_tls_asks_whether_it_has(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(*_: object, **__: object) -> None:
+        raise http.client.RemoteDisconnected
+
+    monkeypatch.setattr(urllib.request, "urlopen", closed)
+    line = said(("dlq", "queues", "--url", "http://127.0.0.1:1"), capsys)
+    assert "does not speak HTTP (RemoteDisconnected): is it an https:// server?" in line
+    line = said(("dlq", "queues", "--url", "https://127.0.0.1:1"), capsys)
+    assert line.endswith("does not speak HTTP (RemoteDisconnected)")
 
 
 def test_tls_to_a_server_without_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,7 +128,7 @@ def test_the_longest_plan_is_folded(capsys: Capture) -> None:
         ),
         (
             ("event-grid", "4d"),
-            "dead-lettered 1 d 10 h 46 min 40 s after publication: attempt 12 falls due past the 1 d it may live.",
+            "dead-lettered 1 d 10 h 46 min 40 s after publication: attempt 12 is due after the time to live of 1 d.",
             None,
         ),
         (("function", "10min"), "dead-lettered after attempt 3, 3 min after publication.", None),

@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import time
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from redrive.cli.main import main
 from redrive.cli.terminal import moment
 from redrive.settings import Settings, summary
 from tests.contracts.aws.sqs.client import Sqs, refused
@@ -54,10 +56,27 @@ def test_a_start_is_one_object_in_json(tmp_path: Path) -> None:
 def test_a_server_that_nobody_can_sign_in_to_says_so(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/redrive.db"
     with serving(store, "--auth", "required", directory=tmp_path) as server:
-        (line,) = [line for line in server.log.read_text().splitlines() if "server.no_keys" in line]
-        assert f"redrive keys create --store {store}" in line
+        assert _command_that_makes_a_key(server) == f"redrive keys create --account ACCOUNT --store {store}"
         status, body = server.ask("POST", "/_redrive/clock")
     assert (status, b"--clock simulated" in body) == (404, True)
+
+
+def test_the_command_that_makes_the_first_key_opens_a_sealed_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = tmp_path / "redrive.key"
+    key.write_text(b64encode(bytes(32)).decode())
+    key.chmod(0o600)
+    store = f"sqlite:///{tmp_path}/redrive.db"
+    with serving(store, "--auth", "required", "--store-key-file", str(key), directory=tmp_path) as server:
+        command = _command_that_makes_a_key(server).replace("ACCOUNT", "123456789012")
+        assert main(command.split()[1:]) == 0
+    assert "AWS_ACCESS_KEY_ID=AKIA" in capsys.readouterr().out
+
+
+def _command_that_makes_a_key(server: Server) -> str:
+    (line,) = [line for line in server.log.read_text().splitlines() if "server.no_keys" in line]
+    return line.partition("refused; ")[2].removesuffix(" creates one")
 
 
 @pytest.mark.parametrize("log_format", ["text", "json"])

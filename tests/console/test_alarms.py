@@ -75,7 +75,7 @@ async def test_an_alarm_shows_its_line_and_its_history_and_is_switched() -> None
         assert "no receiver has it" in shown
         assert f"{ROOM}/topics/told" in shown
         led = await visitor.post(ALARM, {"name": "orders/wait", "do": "disable"})
-        assert "not done" in unquote(led.headers["Set-Cookie"])
+        assert "not performed" in unquote(led.headers["Set-Cookie"])
         assert "Its actions are switched off" in await page(visitor, ALARM, name="orders/wait", again="")
         await visitor.post(ALARM, {"name": "orders/wait", "do": "enable"})
         assert "Its actions are switched off" not in await page(visitor, ALARM, name="orders/wait")
@@ -88,7 +88,7 @@ async def test_a_state_is_set_after_a_page_that_says_what_it_sets_off() -> None:
     async with visiting(clock="simulated") as visitor:
         await make_alarms(Services(visitor))
         asks = await page(visitor, f"{ROOM}/alarms/state", name="orders/wait")
-        assert 'which tells <span class="mono">told</span>' in asks
+        assert 'which notifies <span class="mono">told</span>' in asks
         form = {"name": "orders/wait", "state": "OK", "reason": "an exercise"}
         assert (await visitor.post(f"{ROOM}/alarms/state", form)).status == 303
         shown = await page(visitor, ALARM, name="orders/wait")
@@ -149,7 +149,7 @@ async def test_a_new_alarm_is_tried_on_the_last_day() -> None:
         for query, times in often.items():
             shown = (await visitor.get(f"{new}?thing=orders{query}")).body.decode()
             assert f"it would have fired {times}." in shown, query
-        assert "no values of the last 24 h" in (await visitor.get(f"{new}?thing=absent")).body.decode()
+        assert "no data of the last 24 h" in (await visitor.get(f"{new}?thing=absent")).body.decode()
         assert (await visitor.get(f"{new}?thing=orders&threshold=x")).status == 400
 
 

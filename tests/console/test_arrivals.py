@@ -111,9 +111,9 @@ async def test_a_page_on_which_nothing_stands_says_when_the_last_dead_letter_cam
         await advance(visitor, 3 * DAY_MS)
         page = await overview(visitor)
         assert re.fullmatch(
-            r"Nothing needs attention. The last dead letter came [-\d]+ [\d:]+Z.", quiet(page)
+            r"Nothing needs attention. The last dead letter arrived [-\d]+ [\d:]+Z.", quiet(page)
         )
-        (shown,) = re.findall(r'The last dead letter came <time datetime="([^"]+)" data-ago>', page)
+        (shown,) = re.findall(r'The last dead letter arrived <time datetime="([^"]+)" data-ago>', page)
         assert shown[11:16] + "Z" == f"{minute // HOUR % 24:02}:{minute // MINUTE_MS % 60:02}Z"
         elsewhere = await overview(visitor, "?place=111111111111/eu-west-1")
         assert quiet(elsewhere) == "Nothing needs attention. No dead letter in the last 14 days."

@@ -61,7 +61,7 @@ async def test_the_request_of_a_dead_letter_is_that_of_its_delivery_without_secr
         assert "https://billing.example.com/hook?…" in words
         assert token not in page
         assert "key=secret" not in page
-        assert "What is masked has to be filled in" in page
+        assert "Fill in what is masked" in page
 
 
 async def test_a_hidden_body_has_no_request_and_a_long_one_no_command() -> None:

@@ -149,7 +149,7 @@ async def test_a_policy_is_put_back_from_its_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("do", "state"), [("disable", "Enabled"), ("rotate", "not rotated"), ("delete", "Disabled")]
+    ("do", "state"), [("disable", "Enabled"), ("rotate", "no longer rotated"), ("delete", "Disabled")]
 )
 async def test_an_encryption_key_is_put_back_from_its_row(do: str, state: str) -> None:
     async with visiting() as visitor:

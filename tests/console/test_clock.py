@@ -29,7 +29,7 @@ async def test_time_goes_on_and_leads_back_to_the_page_that_it_was_told_on() -> 
         assert world.engine.clock.now() == DEFAULT_START + HOUR_MS
         page = text(await visitor.get(moved.headers["Location"]))
         assert "2026-01-01 01:00:00Z" in page
-        assert "Time went on by 1 h: no delivery was attempted" in page
+        assert "Time advanced by 1 h: no delivery was attempted" in page
 
 
 async def test_a_place_outside_the_console_is_not_gone_back_to() -> None:

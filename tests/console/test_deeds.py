@@ -46,7 +46,7 @@ async def test_undo_puts_a_resumed_receiver_on_hold_again() -> None:
         await visitor.post(f"{ROOM}/endpoints", fields)
         assert await engine.operations.circuit(subscription) is None
         page = (await visitor.get(f"{ROOM}/endpoints?state=all")).body.decode()
-        assert "is resumed: what waited is tried now" in page
+        assert "is resumed: waiting deliveries are tried now" in page
         action, form = undo_of(page)
         await visitor.post(action, form)
         assert await engine.operations.circuit(subscription) == before

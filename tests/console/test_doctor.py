@@ -22,7 +22,10 @@ async def test_subscriptions_that_lose_and_queues_that_forget_are_named_with_a_w
         await resources.queues.update(world.dead.name, lambda queue: replace(queue, retention_ms=DAY_MS))
         answer = await visitor.get(f"{HEALTH}?again")
         page = text(answer)
-        assert "https://crm.example.com/: what runs out of attempts is lost; set a redrive policy" in page
+        assert (
+            "https://crm.example.com/: deliveries whose attempts all fail are lost; set a redrive policy"
+            in page
+        )
         assert "orders-dead: dead letters expire before anybody looks; raise their retention" in page
         assert b"endpoints?state=all" in answer.body
 
@@ -41,7 +44,7 @@ async def test_the_check_tells_what_the_doctor_tells_of_settings_and_store(tmp_p
 async def test_settings_that_were_changed_come_first_and_are_found_by_what_they_do() -> None:
     async with visiting(environment="staging") as visitor:
         page = text(await visitor.get(f"{ROOT}/settings"))
-        assert page.index("environment a name that the console shows") < page.index("As they are by default")
+        assert page.index("environment a name that the console shows") < page.index("Defaults")
         found = text(await visitor.get(f"{ROOT}/settings?filter=relay"))
         assert "smtp_host mail relay; without one, mail cannot be delivered empty" in found
         assert "sms_part_price" not in found

@@ -60,8 +60,8 @@ async def test_a_filter_tells_of_a_body_whether_it_passes() -> None:
         passes = quote('{"city": "Oslo"}')
         assert "It goes to the function." in text(await visitor.get(link + passes))
         refused = text(await visitor.get(link + quote('{"city": "Rome"}')))
-        assert "No pattern fits: it would be deleted from the queue" in refused
-        assert "patterns see it as a text" in text(await visitor.get(f"{link}Oslo"))
+        assert "No pattern matches: it would be deleted from the queue" in refused
+        assert "patterns see it as text" in text(await visitor.get(f"{link}Oslo"))
 
 
 async def test_a_mapping_is_switched_from_the_list_and_back() -> None:
@@ -71,6 +71,6 @@ async def test_a_mapping_is_switched_from_the_list_and_back() -> None:
         link = f"{ROOM}/event-sources/{services.mappings[0]}"
         assert (await visitor.post(link, {"do": "enable"})).status == 303
         page = await visitor.get(f"{ROOM}/event-sources")
-        assert "work is read from now on Undo" in text(page)
+        assert "work is consumed from now on Undo" in text(page)
         assert (await visitor.post(link, {"do": "disable"})).status == 303
         assert "Switched off" in text(await visitor.get(f"{ROOM}/event-sources"))

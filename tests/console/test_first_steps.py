@@ -13,7 +13,7 @@ async def test_each_step_of_an_empty_server_ticks_itself_until_the_page_is_left(
         engine = visitor.server.core.engine
         answer = await visitor.get(f"{ROOT}/")
         page = text(answer)
-        assert "Welcome to Redrive 0 of 4; each ticks itself" in page
+        assert "Welcome to Redrive 0 of 4; each is ticked when it is done" in page
         key = f"AWS_ACCESS_KEY_ID={SCOPE.account} AWS_SECRET_ACCESS_KEY=any"
         assert (
             f"{key} aws --endpoint-url {URL} --region us-east-1 sqs create-queue --queue-name orders" in page
@@ -27,7 +27,7 @@ async def test_each_step_of_an_empty_server_ticks_itself_until_the_page_is_left(
         assert await done(visitor) == ["Create a queue", "Send a message"]
         await engine.resources.topics.create(Topic(0, SCOPE._replace(name="rentals"), "sns"))
         assert await done(visitor) == ["Create a queue", "Send a message", "Create a topic"]
-        assert "each ticks itself" not in text(await visitor.get(f"{ROOT}/"))
+        assert "each is ticked when it is done" not in text(await visitor.get(f"{ROOT}/"))
 
 
 async def done(visitor: Visitor) -> list[str]:
@@ -39,4 +39,4 @@ async def done(visitor: Visitor) -> list[str]:
 
 async def test_an_account_that_was_chosen_has_no_steps() -> None:
     async with visiting() as visitor:
-        assert "each ticks itself" not in text(await visitor.get(f"{ROOT}/?of=111111111111"))
+        assert "each is ticked when it is done" not in text(await visitor.get(f"{ROOT}/?of=111111111111"))

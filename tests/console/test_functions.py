@@ -47,11 +47,11 @@ async def test_a_mapping_is_switched_on_and_off() -> None:
         assert mapping["State"] == "Disabled"
         path = f"{ROOM}/functions/bill/mappings/{mapping['UUID']}"
         moved = await visitor.post(path, {"do": "enable"})
-        assert b"work is read from now on" in (await visitor.get(moved.headers["Location"])).body
+        assert b"work is consumed from now on" in (await visitor.get(moved.headers["Location"])).body
         (mapping,) = (await services.call("lambda", "ListEventSourceMappings"))["EventSourceMappings"]
         assert mapping["State"] == "Enabled"
         page = (await visitor.get(f"{ROOM}/functions/bill")).body.decode()
-        assert "work is read from now on" not in page
+        assert "work is consumed from now on" not in page
         undone = await visitor.post(path, {"do": "disable"})
         back = (await visitor.get(undone.headers["Location"])).body.decode()
         assert (

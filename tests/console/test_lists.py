@@ -121,4 +121,4 @@ async def test_a_failing_receiver_says_since_when_and_draws_no_line_of_zeros() -
         assert since in listed
         assert f"3 attempts in a row failed {since}" in one
         assert "Attempts a minute" not in one
-        assert "nothing to draw" in one
+        assert "No complete minute with attempts" in one

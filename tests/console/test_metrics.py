@@ -41,7 +41,7 @@ async def test_the_metrics_of_a_queue_are_drawn() -> None:
         queue = (await visitor.get(f"{ROOM}/queues/orders")).body.decode()
         assert f'href="{PAGE}?of=orders"' in queue
         assert f'href="{ROOM}/tail?of=orders"' in queue
-        assert "No metrics that fit" in text(await visitor.get(f"{PAGE}?of=nobody"))
+        assert "No matching metrics" in text(await visitor.get(f"{PAGE}?of=nobody"))
 
 
 async def test_changes_are_numbered_on_the_charts_and_a_link_keeps_their_time() -> None:
@@ -107,7 +107,7 @@ async def test_many_metrics_are_bounded_and_two_reads(monkeypatch: pytest.Monkey
             monkeypatch.setattr(SqliteStore, verb, counted(verb))
         response = await visitor.get(f"{PAGE}?namespace=AWS/Lambda")
         assert response.body.count(b"<figure") == 8
-        assert "22 more: name the metric" in text(response)
+        assert "22 more: choose a metric" in text(response)
         assert calls == {"find_series": 1, "find_points_each": 1}
 
 

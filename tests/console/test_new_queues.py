@@ -45,7 +45,7 @@ async def test_a_loss_ends_with_a_form_that_its_row_leads_to_and_undo_takes_it_b
         led = await visitor.post(FORM, {**OF_RENTALS, "dead": "Rentals-dead"})
         cookie = unquote(led.headers["Set-Cookie"])
         assert led.headers["Location"] == f"{ROOM}/topics/Rentals/{ID}"
-        assert "What fails is kept in Rentals-dead, which is new," in cookie
+        assert "Failed messages are kept in Rentals-dead, which is new," in cookie
         row = await overview(visitor)
         assert badges(row) == ["Lost"]
         assert "dead letters go to Rentals-dead now" in row
@@ -84,5 +84,5 @@ async def test_a_read_only_console_offers_no_dead_letter_queue() -> None:
         await lose(visitor, 1, ID)
         assert "dead-letter queue…" not in await overview(visitor)
         page = await visitor.get(f"{FORM}?topic=Rentals&subscription={ID}")
-        assert "may only look" in text(page)
+        assert "is read-only" in text(page)
         assert '<form method="post"' not in page.body.decode()

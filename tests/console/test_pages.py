@@ -143,7 +143,7 @@ async def test_a_redrive_is_planned_started_and_watched() -> None:
         assert started.status == 303
         task = started.headers["Location"]
         page = text(await visitor.get(task))
-        assert "until then Stop takes it back" in page
+        assert "until then Stop cancels it" in page
         assert (await visitor.post(f"{ROOM}/dead-letters/orders-dead/plan", form)).status == 409
         await visitor.post(task, {"do": "pause"})
         assert "paused" in text(await visitor.get(task))
@@ -174,7 +174,7 @@ async def test_a_redrive_tells_its_rate_and_what_was_delivered_and_died_again() 
         task = (await visitor.post(f"{dead}/plan", form)).headers["Location"]
         await time.advance(9_000)
         page = words(await visitor.get(task))
-        assert re.search(r"Moved [3-6] of 8 .* Delivered 0 [3-6] still waiting Dead again 0", page)
+        assert re.search(r"Moved [3-6] of 8 .* Delivered 0 [3-6] still waiting Dead-lettered again 0", page)
         assert "Messages a second Moved 1/s Allowed 1/s" in page
         await time.advance(60_000)
         assert "8 messages moved in 8 s; 0 delivered, 0 dead again, 8 still waiting." in words(

@@ -44,7 +44,7 @@ async def test_copies_are_answered_and_nothing_moves(monkeypatch: pytest.MonkeyP
         world, staging = await rehearsing(visitor, monkeypatch)
         answer = await visitor.post(f"{DEAD}/rehearse", {"what": "all", "cause": "all", "url": URL})
         page = text(answer)
-        assert "1 of 3 taken copies to https://staging.example.com/orders" in page
+        assert "1 of 3 accepted copies to https://staging.example.com/orders" in page
         assert re.search(r"\d+ 503 \d+ ms no such currency", page)
         assert re.search(r"\d+ No answer \d+ ms connection refused", page)
         assert len(staging.bodies) == 3

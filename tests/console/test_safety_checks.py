@@ -41,7 +41,7 @@ async def test_three_failures_in_a_row_are_foreseen_to_go_on(attempts: int, verd
         assert (f"failed {attempts} attempts in a row" in page) is (attempts > 0)
         assert "In the last hour" not in page
         assert (
-            "What fails again has 4 attempts, the last 58.5 s to 1 min after it is sent, and then is a dead"
+            "A message that fails again has 4 attempts, the last 58.5 s to 1 min after it is sent, and then becomes"
             in page
         )
 
@@ -56,7 +56,7 @@ async def test_a_check_says_how_the_endpoint_answered_in_the_last_hour() -> None
         ]
         await visitor.server.core.store.add_points(answers)
         page = text(await visitor.get(PLAN))
-        assert "In the last hour it took 17 of 20 attempts, answering in 40 ms on average." in page
+        assert "In the last hour it accepted 17 of 20 attempts, responding in 40 ms on average." in page
         assert "Looks safe" in page
 
 

@@ -72,7 +72,7 @@ async def test_messages_that_come_and_go_are_seen_as_they_do_and_filtered() -> N
         assert "Nothing has happened" in text(await visitor.get(page))
         await messages.send(world.orders, [Message(bytes(16), "MARKED")])
         await messages.receive(world.orders, 1, wait_ms=0)
-        assert "Nothing that fits" in text(await visitor.get(f"{page}?only=failures"))
+        assert "Nothing that matches" in text(await visitor.get(f"{page}?only=failures"))
         await visitor.post(f"{ROOM}/topics/Rentals/publish", {"body": "MARKED"})
         seen = text(await visitor.get(f"{page}?only=all"))
         assert "Published Rentals" in seen

@@ -177,7 +177,8 @@ def _connection_failure(url: str, cause: object) -> str:
     if isinstance(cause, ssl.SSLError):
         return f"no TLS connection to {url}: is it an http:// server? ({cause.reason})"
     if isinstance(cause, http.client.HTTPException):
-        return f"{url} does not speak HTTP: {type(cause).__name__}"
+        remedy = ": is it an https:// server?" if url.startswith("http:") else ""
+        return f"{url} does not speak HTTP ({type(cause).__name__}){remedy}"
     reason = cause.strerror if isinstance(cause, OSError) and cause.strerror else cause
     return f"no answer from {url}: {reason}"
 

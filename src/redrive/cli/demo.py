@@ -29,7 +29,7 @@ _RULE_MIN: Final = 3  # columns of line behind a title
 def register(command: argparse.ArgumentParser) -> None:
     """Add its options."""
     command.description = (
-        "The rental-car story on its own server, in a few seconds; exits 1 if anything is missing."
+        "The rental-car story on its own server, in a few seconds. The exit status is 1 if a step failed."
     )
     command.add_argument(
         "--stay", action="store_true", help="keep the server running, with dead letters to try the console on"
@@ -39,7 +39,7 @@ def register(command: argparse.ArgumentParser) -> None:
         type=int,
         default=demo_stay.ORDERS,
         metavar="N",
-        help=f"with --stay: how many (default: {demo_stay.ORDERS:,})",
+        help=f"with --stay: number of orders (default: {demo_stay.ORDERS:,})",
     )
     command.add_argument(
         "--port", type=int, default=0, metavar="N", help="port to serve on (default: a free one)"
@@ -184,7 +184,7 @@ class Telling:
             error_code = json.loads(failure["providerResponse"])["ErrorCode"]
             self._console.print(f"  delivery log: {failure['statusCode']} {error_code}", highlight=False)
         self._check("four dead letters", true=len(list(self._letters())) == 4)  # noqa: PLR2004 - orders 5 to 8
-        self._check("each of the four alarms has rung", true=self._story.alarms_rung() == set(DLQS))
+        self._check("each of the four alarms has fired", true=self._story.alarms_rung() == set(DLQS))
 
     def _redrive(self) -> None:
         """Everything is repaired: the dead letters go back."""

@@ -11,7 +11,7 @@ from redrive.cli.redriving import LETTERS, SEARCH_HELP, cause_members, origin
 from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, shorten
 
 _REASON_WIDTH: Final = 17  # of the longest, name_not_resolved
-_QUEUE_HELP: Final = "its name, ARN or URL"
+_QUEUE_HELP: Final = "name, ARN or URL of the queue"
 
 
 def register(command: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def register(command: argparse.ArgumentParser) -> None:
     listing.set_defaults(run=with_client(_list))
     show = actions.add_parser("show", help="show one dead letter: body, origin and attempts")
     show.add_argument("queue", help=_QUEUE_HELP)
-    show.add_argument("id", type=int, nargs="?", help="its id (default: the oldest)")
+    show.add_argument("id", type=int, nargs="?", help="id of the dead letter (default: the oldest)")
     add_json(show)
     show.set_defaults(run=with_client(_show))
     for action in (queues, listing, show, *redriving.register(actions), *register_changes(actions)):
@@ -117,31 +117,31 @@ def register_changes(actions: "argparse._SubParsersAction[Any]") -> tuple[argpar
     causes = actions.add_parser(
         "causes", aliases=["groups"], help="list the causes of failure in a dead-letter queue, with counts"
     )
-    causes.add_argument("queue", help="its name, ARN or URL")
+    causes.add_argument("queue", help="name, ARN or URL of the queue")
     add_json(causes)
     causes.set_defaults(run=with_client(_causes))
     plan = actions.add_parser("plan", help="show what a redrive would move, without moving it")
-    plan.add_argument("queue", help="its name, ARN or URL")
+    plan.add_argument("queue", help="name, ARN or URL of the queue")
     plan.add_argument("--cause", help="only dead letters with this cause, as shown by `redrive dlq causes`")
     plan.add_argument("--search", help=SEARCH_HELP)
     add_json(plan)
     plan.set_defaults(run=with_client(_plan), excepted=None)
     edit = actions.add_parser("edit", help="replace the body of one dead letter and send it back")
-    edit.add_argument("queue", help="its name, ARN or URL")
-    edit.add_argument("id", type=int, help="its id")
+    edit.add_argument("queue", help="name, ARN or URL of the queue")
+    edit.add_argument("id", type=int, help="id of the dead letter")
     edit.add_argument(
         "--body-file", required=True, metavar="FILE", help="file with the new body; - for standard input"
     )
     edit.add_argument("--to", metavar="QUEUE", help="send it to this queue instead of its origin")
     edit.set_defaults(run=with_client(_edit))
     aside = actions.add_parser("set-aside", help="move dead letters unchanged to the queue redrive-set-aside")
-    aside.add_argument("queue", help="its name, ARN or URL")
+    aside.add_argument("queue", help="name, ARN or URL of the queue")
     aside.add_argument("id", type=int, nargs="+", help="ids of dead letters, moved in one transaction")
     aside.set_defaults(run=with_client(_set_aside))
     back = actions.add_parser(
         "bring-back", help="move messages that were set aside back to their dead-letter queues"
     )
-    back.add_argument("id", type=int, nargs="+", help="their ids in redrive-set-aside")
+    back.add_argument("id", type=int, nargs="+", help="ids of the messages in redrive-set-aside")
     back.set_defaults(run=with_client(_bring_back))
     return causes, plan, edit, aside, back
 

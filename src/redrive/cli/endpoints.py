@@ -10,7 +10,9 @@ from redrive.cli.terminal import moment
 def register(command: argparse.ArgumentParser) -> None:
     """Add its own commands."""
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="list endpoints that are failing, on hold or unconfirmed")
+    listing = actions.add_parser(
+        "list", help="list endpoints that fail, are unconfirmed or have an open circuit breaker"
+    )
     listing.add_argument("--all", action="store_true", help="list the healthy ones too")
     add_listing(listing, "TOPIC/ID")
     listing.set_defaults(run=with_client(_list))
@@ -32,8 +34,8 @@ def register(command: argparse.ArgumentParser) -> None:
     )
     options.set_defaults(run=with_client(_set))
     for action in (close, options):
-        action.add_argument("topic", help="its name or ARN, or the subscription's ARN")
-        action.add_argument("id", nargs="?", help="the subscription's id, unless its ARN is given")
+        action.add_argument("topic", help="name or ARN of the topic, or ARN of the subscription")
+        action.add_argument("id", nargs="?", help="id of the subscription, unless its ARN is given")
     for action in (listing, close, options):
         add_server(action)
 

@@ -27,7 +27,7 @@ def register(command: argparse.ArgumentParser) -> None:
     """Add its own commands."""
     actions = command.add_subparsers(dest="action", required=True, metavar="ACTION")
     create = actions.add_parser("create", help="create a key and print it; the secret is shown only once")
-    create.add_argument("--account", required=True, help="12 digits")
+    create.add_argument("--account", required=True, help="account of the key, 12 digits")
     create.add_argument(
         "--user", help="the user it belongs to, whose policies apply (default: the account itself)"
     )

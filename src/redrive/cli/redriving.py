@@ -24,7 +24,7 @@ _LOOK_AGAIN_MS: Final = 200  # while the progress bar is shown
 def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.ArgumentParser, ...]:
     """Add the commands to those of `redrive dlq`; returns their parsers."""
     back = actions.add_parser("redrive", help="send dead letters back to their origins, or to another queue")
-    back.add_argument("queue", help="its name, ARN or URL")
+    back.add_argument("queue", help="name, ARN or URL of the queue")
     back.add_argument(
         "id",
         type=int,
@@ -41,7 +41,7 @@ def register(actions: "argparse._SubParsersAction[Any]") -> tuple[argparse.Argum
     back.add_argument("--wait", action="store_true", help="show the progress of the task until it ends")
     back.set_defaults(run=with_client(_redrive))
     tasks = actions.add_parser("tasks", help="list redrive tasks of a queue, latest first")
-    tasks.add_argument("queue", help="its name, ARN or URL")
+    tasks.add_argument("queue", help="name, ARN or URL of the queue")
     add_json(tasks)
     tasks.set_defaults(run=with_client(_tasks))
     change_commands = [_add_change(actions, verb, text) for verb, text in _CHANGES.items()]
@@ -58,7 +58,7 @@ _CHANGES: Final = {
 
 def _add_change(actions: "argparse._SubParsersAction[Any]", verb: str, text: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = actions.add_parser(verb, help=text)
-    command.add_argument("queue", help="its name, ARN or URL")
+    command.add_argument("queue", help="name, ARN or URL of the queue")
     command.add_argument("task", nargs="?", help="task id (default: the one that is running)")
     command.set_defaults(run=with_client(_change), verb=verb, rate=None, pace=None)
     return command

@@ -19,7 +19,7 @@ def note(text: str) -> None:
 
 def add_json(command: argparse.ArgumentParser) -> None:
     """Let a command's output be printed for programs."""
-    command.add_argument("--json", action="store_true", help="print the answer as JSON")
+    command.add_argument("--json", action="store_true", help="print JSON")
 
 
 def print_json(document: Mapping[str, Any]) -> None:

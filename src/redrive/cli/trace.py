@@ -21,7 +21,7 @@ _LOG_GROUPS: Final = "sns/"  # SNS's delivery-status logs: sns/REGION/ACCOUNT/TO
 def register(command: argparse.ArgumentParser) -> None:
     """Add its options."""
     command.description = (
-        "Show where the deliveries of a message are: the MessageId that SendMessage or Publish answered."
+        "Show where the deliveries of a message are: the MessageId that SendMessage or Publish returned."
     )
     command.add_argument("message", metavar="MESSAGE_ID")
     add_json(command)

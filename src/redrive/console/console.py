@@ -104,9 +104,7 @@ class Console:
         if session is None and not route.open:
             return _moved(f"{self._base}/login")
         if route.writes and not (session is not None and session.writes):
-            return await self._notice(
-                request, 403, "Read-only", "This console, or this sign-in, may only look."
-            )
+            return await self._notice(request, 403, "Read-only", "This console or this sign-in is read-only.")
         if session is not None and "account" in args and not session.sees(args["account"]):
             raise Missing(f"There is no account {args['account']} for you here.")
         if "region" in args and ResourceName("", args["region"]).private:

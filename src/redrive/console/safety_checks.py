@@ -77,8 +77,8 @@ async def _again(visit: Visit, queue: Queue, receiver: Subscription) -> SafetyCh
     tries = ""
     if isinstance(schedule, RetrySchedule):
         _, sentence = draw_schedule(schedule)
-        tries = f"has {sentence.replace('publication', 'it is sent')}, and "
-    text = f"What fails again {tries}then is a dead letter in {queue.name.name} again."
+        tries = f"has {sentence.replace('publication', 'it is sent')}, and then "
+    text = f"A message that fails again {tries}becomes a dead letter in {queue.name.name} again."
     return SafetyCheck("info", "If it fails", text)
 
 
@@ -109,9 +109,9 @@ def _endpoint(
         colour = "warn" if 0 < failing.failures < FAILURES_MIN else "bad"
         return SafetyCheck(colour, "Failing", text + _of_hour(answers), *more)
     if answers.attempts >= FAILURES_MIN and not answers.delivered:
-        return SafetyCheck("bad", "Failing", f"{address} is not known to be well.{_of_hour(answers)}", *more)
+        return SafetyCheck("bad", "Failing", f"All attempts at {address} failed.{_of_hour(answers)}", *more)
     if condition.condition is EndpointState.SERVED:
-        latest = "took its last attempt" if answers.attempts else "has not failed"
+        latest = "accepted the last attempt" if answers.attempts else "has not failed"
         text = f"{address} {latest}.{_of_hour(answers)}"
         return SafetyCheck("ok", "Healthy", text, *more)
     return SafetyCheck("warn", "Not ready", f"{address} is not set up or not confirmed.", *more)
@@ -122,7 +122,7 @@ def _of_hour(answers: Health) -> str:
     if answers.mean_ms is None:
         return ""
     text = f"{number(answers.delivered)} of {number(answers.attempts)} {many(answers.attempts, 'attempt')}"
-    return f" In the last hour it took {text}, answering in {span(answers.mean_ms)} on average."
+    return f" In the last hour it accepted {text}, responding in {span(answers.mean_ms)} on average."
 
 
 def _queue(

@@ -121,7 +121,7 @@ def typed_body(visit: Visit) -> str:
         try:
             json_text.check(body)
         except json_text.NotJsonError as error:
-            raise Unusable(f"The body is no JSON: {error}.") from None
+            raise Unusable(f"The body is not JSON: {error}.") from None
     return body
 
 

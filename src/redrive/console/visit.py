@@ -113,7 +113,7 @@ class Visit:
         """
         texts = self.form.get(name) or self.query.get(name) or ()
         if len(texts) > most:
-            raise Unusable(f"{len(texts)} were picked; at most {most} go together")
+            raise Unusable(f"{len(texts)} were selected; at most {most} go together")
         return [whole(text) for text in texts]
 
     def link(self, *parts: str, **query: object) -> str:

@@ -172,4 +172,6 @@ def _sentence(answer: OutageAnswer, schedule: RetrySchedule) -> str:
     if answer.end is OutageEnd.SPENT:
         return f"dead-lettered after attempt {answer.attempts:,}, {when}."
     lifetime = show_duration(schedule.expires_after_ms or 0)
-    return f"dead-lettered {when}: attempt {answer.attempts + 1:,} falls due past the {lifetime} it may live."
+    return (
+        f"dead-lettered {when}: attempt {answer.attempts + 1:,} is due after the time to live of {lifetime}."
+    )

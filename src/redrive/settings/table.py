@@ -168,7 +168,7 @@ class Settings:
     tls_cert: str = _setting("", "certificate file (PEM)")
     tls_key: str = _setting("", "key file (PEM)")
     public_url: str = _setting(
-        "", "the start of URLs in answers, where clients use another address than this server's"
+        "", "beginning of URLs in answers, if clients use another address than this server's"
     )
     allow_hosts: str = _setting(
         "", "NAME,…: further values of the Host header to accept with auth off", check=read_hosts
@@ -203,10 +203,10 @@ class Settings:
         "never push to private, loopback and link-local addresses, even on a server for this machine alone"
     )
     allow_private_endpoints: str = _setting(
-        "", "CIDR,…: private networks that may be pushed to nevertheless", check=read_networks
+        "", "CIDR,…: private networks to which pushes are allowed nevertheless", check=read_networks
     )
     client_errors_count_as_delivered: bool = _switch("count a 4xx that is not retried as delivered")
-    endpoint_ca_file: str = _setting("", "certificates (PEM) to trust besides the system's when pushing")
+    endpoint_ca_file: str = _setting("", "CA certificates (PEM) to trust, besides the system's, when pushing")
     smtp_host: str = _setting("", "mail relay; without one, mail cannot be delivered")
     smtp_port: int = _setting(25, "port of the mail relay")
     smtp_sender: str = _setting("redrive@localhost", "sender address of mail")
@@ -217,7 +217,7 @@ class Settings:
     smtp_starttls: bool = _switch("require an encrypted connection to the mail relay")
     sms_gateway: str = _setting(
         "",
-        "smpp://USER:PASSWORD@HOST:PORT or smpps://…: where to hand in text messages; memory: keep them for tests",
+        "smpp://USER:PASSWORD@HOST:PORT or smpps://…: message centre for text messages; memory: keep them for tests",
         check=_check_gateway,
         mask=_hide_passwords,
     )
@@ -236,7 +236,7 @@ class Settings:
     )
     aws_endpoints: str = _setting(
         "",
-        "NAME=URL pairs: servers to invoke functions (lambda=…) and fill delivery streams (firehose=…) on",
+        "NAME=URL pairs: servers that invoke functions (lambda=…) and fill delivery streams (firehose=…)",
         check=read_aws_endpoints,
         mask=_hide,
     )
@@ -247,7 +247,7 @@ class Settings:
     )
     functions_isolation: str = _setting(
         "none",
-        "isolation of functions: none, user (one per function; needs root) or bubblewrap",
+        "isolation of functions: none, user (one per environment; needs root) or bubblewrap",
         choices=("none", "user", "bubblewrap"),
     )
     functions_java_client: str = _setting(
@@ -255,7 +255,7 @@ class Settings:
     )
     functions_ended_runtimes: str = _setting(
         "refuse",
-        "runtimes that AWS has ended (python3.7, nodejs14.x …): refuse them as AWS does, or run them",
+        "runtimes that AWS no longer supports (python3.7, nodejs14.x …): refuse them as AWS does, or run them",
         choices=("refuse", "run"),
     )
     functions_live_folder: str = _setting(
@@ -269,16 +269,16 @@ class Settings:
     )
     console: str = _setting(
         "full",
-        "the web console: full, read-only (nothing can be changed by it) or off",
+        "the web console: full, read-only (no changes) or off",
         choices=("full", "read-only", "off"),
     )
     docs: str = _setting("", "folder of the built documentation (.site/html), shown at /_redrive/docs/")
     console_bodies: str = _setting(
-        "shown", "shown, or hidden: the console shows no message's body", choices=("shown", "hidden")
+        "shown", "shown, or hidden: the console shows no message bodies", choices=("shown", "hidden")
     )
     environment: str = _setting(
         "",
-        "a name that the console shows on every page, as production; up to 20 characters",
+        "a name that the console shows on every page, such as production; up to 20 characters",
         check=_check_environment,
     )
     log_level: str = _setting(

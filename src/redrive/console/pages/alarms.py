@@ -111,7 +111,9 @@ async def change(visit: Visit) -> Redirect:
     operation = "EnableAlarmActions" if enabled else "DisableAlarmActions"
     await visit.call("cloudwatch", operation, {"AlarmNames": [name]})
     sentence = (
-        "Its actions are done from now on" if enabled else "Its actions are not done until you enable them"
+        "Its actions are performed from now on"
+        if enabled
+        else "Its actions are not performed until you enable them"
     )
     link = visit.link("alarms", "alarm", name=name)
     fields = {"name": [name], "do": ["disable" if enabled else "enable"]}
@@ -130,7 +132,7 @@ async def state_form(visit: Visit) -> Page:
 
 
 async def set_state(visit: Visit) -> Redirect:
-    """Set the state of an alarm, until it is evaluated next."""
+    """Set the state of an alarm, until it is evaluated again."""
     name, state = visit.parameter("name"), visit.parameter("state")
     if state not in STATES:
         raise Unusable(f"A state is one of {', '.join(STATES)}.")
@@ -138,7 +140,7 @@ async def set_state(visit: Visit) -> Redirect:
     await visit.call(
         "cloudwatch", "SetAlarmState", {"AlarmName": name, "StateValue": state, "StateReason": reason}
     )
-    sentence = f"It is {state} until it is evaluated next"
+    sentence = f"It is {state} until it is evaluated again"
     return Redirect(visit.link("alarms", "alarm", name=name), sentence=sentence)
 
 

@@ -131,7 +131,7 @@ async def try_it(visit: Visit) -> Page:
     }
     if not route.is_rest:
         return await _page(
-            visit, route, {**inputs, "notice": "API Gateway tests methods of REST APIs alone."}, REFUSED
+            visit, route, {**inputs, "notice": "Only methods of REST APIs can be tested."}, REFUSED
         )
     method = route.key.partition(" ")[0]
     params = {

@@ -23,7 +23,7 @@ async def move(visit: Visit) -> Redirect:
     else:
         milliseconds = visit.number("by")
         if milliseconds > SPAN_MAX_MS:
-            raise Unusable("Time goes on by 31 days at most.")
+            raise Unusable("Time advances by at most 31 days.")
         attempts = await hands.forward(milliseconds)
     passed = show_duration(visit.engine.clock.now() - before)
     result = (
@@ -31,7 +31,7 @@ async def move(visit: Visit) -> Redirect:
         if not attempts
         else f"{attempts:,} {'attempt was' if attempts == 1 else 'attempts were'} made"
     )
-    return Redirect(_back(visit), sentence=f"Time went on by {passed}: {result}")
+    return Redirect(_back(visit), sentence=f"Time advanced by {passed}: {result}")
 
 
 def _back(visit: Visit) -> str:

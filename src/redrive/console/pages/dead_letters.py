@@ -180,7 +180,7 @@ def origin_text(queue: ResourceName | None, subscription: Subscription | None) -
         return f"function {subscription.topic.name.removesuffix(':$LATEST')}"
     if subscription is not None:
         return f"{subscription.topic.name} → {receiver(subscription.redacted_endpoint)}"
-    return f"queue {queue.name}" if queue is not None else "not known any more"
+    return f"queue {queue.name}" if queue is not None else "no longer known"
 
 
 def source_text(source: Queue | Subscription) -> str:

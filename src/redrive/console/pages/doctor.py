@@ -83,7 +83,9 @@ async def _unwired(visit: Visit, owner: ResourceName) -> Check:
     return Check(
         "Subscriptions without dead-letter queue",
         f"{len(losing)} of {len(pushed)}",
-        f"{_list(losing)}: what runs out of attempts is lost; set a redrive policy" if losing else "",
+        f"{_list(losing)}: deliveries whose attempts all fail are lost; set a redrive policy"
+        if losing
+        else "",
         visit.link_in(owner, "endpoints", state="all"),
         "Subscriptions",
     )
@@ -103,7 +105,7 @@ async def _forgetful(visit: Visit, owner: ResourceName) -> Check:
         and kept_ms.get(queue.dead_letter.queue, queue.retention_ms) < queue.retention_ms
     ]
     return Check(
-        "Dead-letter queues that forget sooner than their sources",
+        "Dead-letter queues that keep messages no longer than their sources",
         f"{len(set(sooner))} of {len({each.dead_letter.queue for each in queues if each.dead_letter})}",
         f"{_list(sorted(set(sooner)))}: dead letters expire before anybody looks; raise their retention"
         if sooner

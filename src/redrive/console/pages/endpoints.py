@@ -102,7 +102,7 @@ async def change(visit: Visit) -> Redirect:
         visit.link("endpoints", "hold").removeprefix(visit.base),
         {"topic": [subscription.topic.name], "id": [subscription.id], **fields},
     )
-    sentence = f"{address} is resumed: what waited is tried now"
+    sentence = f"{address} is resumed: waiting deliveries are tried now"
     return Redirect(visit.link("endpoints"), sentence=sentence, undo=undo)
 
 
@@ -121,9 +121,7 @@ async def hold(visit: Visit) -> Redirect:
     if circuit.until > visit.now + HOLD_MS_MAX:
         raise Unusable("A receiver is on hold for a day at most.")
     await visit.engine.operations.reopen_circuit(subscription, circuit)
-    sentence = (
-        f"{address} is on hold again until {clock_time(circuit.until)}; what was tried meanwhile stays tried"
-    )
+    sentence = f"{address} is on hold again until {clock_time(circuit.until)}; attempts made meanwhile are not undone"
     return Redirect(visit.link("endpoints"), sentence=sentence)
 
 

@@ -95,12 +95,10 @@ def _verdict(mapping: EventSourceMapping, text: str) -> tuple[bool, str] | None:
     record = {"body": text, "eventSource": "aws:sqs", "eventSourceARN": mapping.queue_arn}
     if MappingFilter(mapping.filters).matches(record):
         return True, "It goes to the function."
-    hint = (
-        "" if _is_document(text) else " It is no JSON of an object or a list, so patterns see it as a text."
-    )
+    hint = "" if _is_document(text) else " It is not a JSON object or array, so patterns see it as text."
     return (
         False,
-        f"No pattern fits: it would be deleted from the queue, and the function would not see it.{hint}",
+        f"No pattern matches: it would be deleted from the queue, and the function would not get it.{hint}",
     )
 
 
@@ -116,7 +114,7 @@ async def change(visit: Visit) -> Redirect:
     mapping, enabled = await _mapping(visit), visit.parameter("do") == "enable"
     await visit.call("lambda", "UpdateEventSourceMapping", {"UUID": mapping.id, "Enabled": enabled})
     source = mapping.queue.name
-    sentence = f"{source} is read from now on" if enabled else f"{source} is not read any more"
+    sentence = f"{source} is consumed from now on" if enabled else f"{source} is no longer consumed"
     undo = visit.here.removeprefix(visit.base), {"do": ["disable" if enabled else "enable"]}
     return Redirect(visit.link("event-sources"), sentence=sentence, undo=undo)
 

@@ -124,7 +124,7 @@ async def change_mapping(visit: Visit) -> Redirect:
     params = {"UUID": visit.args["mapping"], "Enabled": enabled}
     answer = await visit.call("lambda", "UpdateEventSourceMapping", params)
     source = links.target(visit, answer["EventSourceArn"]).name
-    sentence = f"{source} is read from now on" if enabled else f"{source} is not read any more"
+    sentence = f"{source} is consumed from now on" if enabled else f"{source} is no longer consumed"
     undo = visit.here.removeprefix(visit.base), {"do": ["disable" if enabled else "enable"]}
     return Redirect(visit.link("functions", visit.args["function"]), sentence=sentence, undo=undo)
 

@@ -151,7 +151,7 @@ async def invoke(visit: Visit) -> Page:
     payload = visit.parameter("payload").replace("\r\n", "\n")
     kind = _KINDS.get(visit.parameter("kind", "wait"))
     if kind is None:
-        raise Unusable("An invocation is waited for, or is an event.")
+        raise Unusable("An invocation waits for the answer, or is queued as an event.")
     typed = {"payload": payload, "kind": visit.parameter("kind", "wait")}
     params: dict[str, Any] = {
         "FunctionName": visit.args["function"],

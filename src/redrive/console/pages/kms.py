@@ -13,8 +13,8 @@ _MASTER: Final = "KmsMasterKeyId"
 _CHANGES: Final[Mapping[str, tuple[str, str]]] = {
     "enable": ("EnableKey", "The key is enabled"),
     "disable": ("DisableKey", "The key is disabled: nothing can be decrypted with it"),
-    "rotate": ("EnableKeyRotation", "The key is rotated by itself from now on"),
-    "keep": ("DisableKeyRotation", "The key is not rotated by itself any more"),
+    "rotate": ("EnableKeyRotation", "The key is rotated automatically from now on"),
+    "keep": ("DisableKeyRotation", "The key is no longer rotated automatically"),
     "cancel": ("CancelKeyDeletion", "The key is not deleted; enable it to use it"),
 }
 #: What a form asks for, to take back what another did. To cancel a deletion leaves the key disabled, as it became.

@@ -131,7 +131,7 @@ def _problem(dead: DeadLetter, body: str) -> str:
     try:
         json_text.check(body)
     except json_text.NotJsonError as error:
-        return f"The body was JSON and is none now: {error}."
+        return f"The body is no longer JSON: {error}."
     return ""
 
 

@@ -19,7 +19,10 @@ async def sign_in(visit: Visit, sessions: ConsoleSessions, address: str) -> Page
         notice = "Too many attempts failed. Wait a minute."
         return Page("login.html", {"notice": notice, "key": visit.parameter("key")}, _TOO_MANY)
     if visit.host.startswith("http:") and address not in _LOCAL:
-        notice = "A secret is not taken over plain HTTP from another machine: put TLS in front, or sign in over loopback."
+        notice = (
+            "Secrets are not accepted over plain HTTP from another machine:"
+            " put TLS in front, or sign in over loopback."
+        )
         return Page("login.html", {"notice": notice, "key": ""}, _DENIED)
     token = visit.parameter("token")
     if token:
@@ -29,7 +32,7 @@ async def sign_in(visit: Visit, sessions: ConsoleSessions, address: str) -> Page
     if cookie is None:
         sessions.failed(address)
         notice = (
-            "That link is over."
+            "This link has expired."
             if token
             else "That key ID and secret do not match an access key of this server."
         )

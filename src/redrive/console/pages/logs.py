@@ -188,9 +188,7 @@ async def _group(visit: Visit, name: str) -> LogGroup:
         return await LogPlaces(visit.engine.resources.documents).group(visit.scope._replace(name=name))
     except AwsError:
         why = (
-            " A topic writes one where its delivery-status attributes name a role."
-            if name[:4] == "sns/"
-            else ""
+            " A topic writes one if its delivery-status attributes name a role." if name[:4] == "sns/" else ""
         )
         raise Missing(f"There is no log group {name[:200]} in {visit.scope.region} (yet).{why}") from None
 
@@ -350,7 +348,7 @@ def _moment(text: str) -> int | None:
     try:
         return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
     except (ValueError, OverflowError):
-        raise Unusable(f"{text[:40]!r} is no moment like 2026-11-22T05:00.") from None
+        raise Unusable(f"{text[:40]!r} is not a time like 2026-11-22T05:00.") from None
 
 
 def _cursor(position: tuple[int, int]) -> str:

@@ -86,7 +86,7 @@ async def make(visit: Visit) -> Page | Redirect:
         await visit.call("cloudwatch", "PutMetricAlarm", params)
     except AwsError as error:
         return await _form(visit, error.message, REFUSED)
-    sentence = "Made; it is evaluated each minute"
+    sentence = "Created; it is evaluated every minute"
     return Redirect(visit.link("alarms", "alarm", name=name), sentence=sentence)
 
 
@@ -157,7 +157,7 @@ def firings(values: Mapping[int, float], limit: float, minutes: int, *, gaps_end
 def _of(visit: Visit) -> str:
     of = visit.parameter("of") or ("function" if visit.parameter("function") else "queue")
     if of not in _DIMENSIONS:
-        raise Unusable("An alarm made here watches a queue or a function.")
+        raise Unusable("An alarm created here watches a queue or a function.")
     return of
 
 

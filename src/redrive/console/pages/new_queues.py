@@ -159,7 +159,7 @@ async def set_dead_letters(visit: Visit) -> Page | Redirect:
     if visit.parameter("do") == "remove":
         service, operation, params = source.operation(visit, "")
         await visit.call(service, operation, params)
-        return Redirect(source.link, sentence=f"{source.title} has no dead-letter queue any more")
+        return Redirect(source.link, sentence=f"{source.title} no longer has a dead-letter queue")
     name = visit.parameter("dead").strip()
     receives = visit.number("receives", _RECEIVES) if isinstance(source.of, Queue) else 0
     if not name:
@@ -171,7 +171,7 @@ async def set_dead_letters(visit: Visit) -> Page | Redirect:
     except AwsError as error:
         return await _dead_letter_form(visit, source, error.message, REFUSED)
     after = f" after {receives} {many(receives, 'receive')}" if receives else ""
-    sentence = f"What fails is kept in {name}{', which is new,' if is_new else ''} from now on{after}"
+    sentence = f"Failed messages are kept in {name}{', which is new,' if is_new else ''} from now on{after}"
     fields = {**{key: [value] for key, value in source.fields.items()}, "do": ["remove"]}
     undo = visit.link("dead-letter-queue").removeprefix(visit.base), fields
     return Redirect(source.link, sentence=sentence, undo=None if source.dead else undo, after=name)

@@ -218,7 +218,7 @@ async def first_steps(visit: Visit, owner: ResourceName | None, *, sent: bool) -
     return [
         FirstStep(
             "Create a queue",
-            "it stands under Queues",
+            "it appears under Queues",
             aws_command(at_home, "sqs", "create-queue", "--queue-name", "orders"),
             queue,
         ),
@@ -230,7 +230,7 @@ async def first_steps(visit: Visit, owner: ResourceName | None, *, sent: bool) -
         ),
         FirstStep(
             "Create a topic",
-            "webhooks that subscribe to it are signed, retried, and dead-lettered when they keep failing",
+            "messages to its webhooks are signed, retried, and dead-lettered if they keep failing",
             aws_command(at_home, "sns", "create-topic", "--name", "rentals"),
             topic,
         ),

@@ -189,7 +189,7 @@ async def start(visit: Visit) -> Page | Redirect:
     expected = visit.number("number")
     number = (await operations.redrives.plan(queue, choice)).number
     if abs(number - expected) * 1000 > max(expected, 1) * _GREW_PERMILLE:
-        sentence = f"There were {expected:,} when this was planned, and are {number:,} now. Look again."
+        sentence = f"There were {expected:,} when this was planned, and are {number:,} now. Check again."
         return await plan_page(visit, queue, sentence, _CONFLICT)
     pace = visit.parameter("pace", "careful")
     options = RedriveOptions(
@@ -285,7 +285,7 @@ async def change(visit: Visit) -> Redirect:
         paces: dict[str, CarefulPace | int] = {"careful": CarefulPace(), "fast": 0}
         await operations.redrives.resume(queue.name, record.id, paces.get(visit.parameter("pace")))
     else:
-        raise Unusable("What is to be done with the task is not said.")
+        raise Unusable("The form names no action for the task.")
     did = f"{_DONE[verb]} when {record.moved:,} of {record.to_move:,} had moved"
     return Redirect(visit.link("dead-letters", queue.name.name, "tasks", record.id), sentence=did)
 

@@ -108,7 +108,7 @@ def _sentence(answer: OutageAnswer, schedule: RetrySchedule) -> str:
     if answer.end is OutageEnd.SPENT:
         return f"after attempt {answer.attempts:,}, {when}: the message goes to the dead-letter queue, or is lost"
     lifetime = show_duration(schedule.expires_after_ms or 0)
-    return f"{when}: attempt {answer.attempts + 1:,} falls due past the {lifetime} that it may live"
+    return f"{when}: attempt {answer.attempts + 1:,} is due after the time to live of {lifetime}"
 
 
 def _with_breaker(outcome: BreakerOutage, schedule: RetrySchedule, inputs: Lab) -> str:
@@ -121,13 +121,11 @@ def _with_breaker(outcome: BreakerOutage, schedule: RetrySchedule, inputs: Lab) 
     lost = f"at most {outcome.given_up:,} {deliveries}" if outcome.given_up else "no delivery is"
     text = (
         f"{outcome.failures:,} {attempts} in all, whatever waits; {lost} given up,"
-        f" the others begin to be made {served}"
+        f" delivery of the others begins {served}"
     )
     lifetime_ms = schedule.expires_after_ms
     if lifetime_ms is not None and outcome.served_at_ms > lifetime_ms and inputs.outage_ms:
-        text += (
-            f"; those that have waited longer than the {show_duration(lifetime_ms)} that they may live expire"
-        )
+        text += f"; those that wait longer than their time to live of {show_duration(lifetime_ms)} expire"
     return text
 
 
@@ -135,13 +133,16 @@ def _note(inputs: Lab, schedule: RetrySchedule) -> tuple[str, str]:
     """A figure that puts the answer into proportion, and what it is."""
     if inputs.kind == POLICY:
         used_text = f"{schedule.total_ms() // 1000:,} of them are used here"
-        advice = "For longer outages switch the circuit breaker on, or redrive."
-        return "3,600 s", f"of waits are the most that a delivery policy may have; {used_text}. {advice}"
+        advice = "For longer outages, switch the circuit breaker on, or redrive."
+        return (
+            "3,600 s",
+            f"is the most that the waits of a delivery policy may add up to; {used_text}. {advice}",
+        )
     lifetime_ms = schedule.expires_after_ms
     if lifetime_ms is not None:
-        fixed = "may an event live at most before an attempt; the waits between attempts are fixed."
+        fixed = "is the longest time to live of an event; the waits between attempts are fixed."
         return show_duration(lifetime_ms), fixed
-    return show_duration(schedule.total_ms()), "are all the waits together; they cannot be configured."
+    return show_duration(schedule.total_ms()), "is the sum of all waits; they cannot be configured."
 
 
 def _by_other_plan(name: str, inputs: Lab) -> dict[str, Any]:

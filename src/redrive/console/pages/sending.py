@@ -72,7 +72,7 @@ async def _send_copies(visit: Visit, queue: Queue, entry: Mapping[str, Any], cop
         answer = await visit.call("sqs", "SendMessage", {"QueueUrl": visit.url_of(queue), **entry})
         return f"Sent as {answer['MessageId']}"
     if "MessageDeduplicationId" in entry:
-        raise Unusable("Copies with one deduplication ID are taken for one message: send 1.")
+        raise Unusable("Copies with one deduplication ID count as one message: send 1.")
     accepted, failures = await _send_each(visit, queue, [entry] * copies)
     if not failures:
         return f"{accepted} of {copies} sent"

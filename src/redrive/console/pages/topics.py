@@ -59,9 +59,9 @@ SUBSCRIPTIONS_MAX: Final = 1_000  # that a page of topics looks at: 5 ms
 #: Verdicts of filters, as people say them.
 _VERDICTS: Final = {
     FilterVerdict.NO_ATTRIBUTES: "the message has no attributes",
-    FilterVerdict.ATTRIBUTES: "an attribute does not fit",
+    FilterVerdict.ATTRIBUTES: "an attribute does not match",
     FilterVerdict.INVALID_ATTRIBUTES: "an attribute cannot be read",
-    FilterVerdict.BODY: "the body does not fit",
+    FilterVerdict.BODY: "the body does not match",
     FilterVerdict.INVALID_BODY: "the body is not a JSON object",
 }
 DRAWN_MAX: Final = 60  # attempts of a schedule: the managed one has 100,016
@@ -220,7 +220,7 @@ def _test_filters(visit: Visit, subscriptions: list[Subscription]) -> tuple[dict
     try:
         document = orjson.loads(attributes or "{}")
     except ValueError as error:
-        return {}, f"That is no JSON: {error}"
+        return {}, f"This is not JSON: {error}"
     if not isinstance(document, dict):
         return {}, 'Attributes are a JSON object, like {"city": "Oslo"}.'
     return {each.id: fate_of(each, json_attributes(document), body) for each in subscriptions}, ""

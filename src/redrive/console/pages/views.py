@@ -67,7 +67,7 @@ async def _star(visit: Visit, name: str, *, starred: bool) -> Redirect:
         return tuple(view._replace(starred=starred) if view.name == name else view for view in views)
 
     await _change(visit, with_star)
-    outcome = "in the navigation now" if starred else "not in the navigation any more"
+    outcome = "in the navigation now" if starred else "no longer in the navigation"
     undo = {"do": ["unstar" if starred else "star"], "name": [name]}
     sentence = f"{name[:NAME_CHARS_MAX]} is {outcome}"
     return Redirect(visit.link("views"), sentence=sentence, undo=(_form(visit), undo))
