@@ -256,6 +256,22 @@ def test_a_creation_with_tags_needs_the_right_to_tag(word: str, params: dict[str
     on_stage(play)
 
 
+@pytest.mark.parametrize("word", ["User", "Group"])
+def test_a_move_to_another_path_needs_the_right_there(word: str) -> None:
+    """A path is what `aws:PrincipalArn` and delegations tell teams apart by."""
+
+    async def play(stage: Stage) -> None:
+        beginning = f"arn:aws:iam::{ACCOUNT}:{word.lower()}"
+        lead = await stage.user("lead", allow("iam:*", on=f"{beginning}/dev/*"))
+        named = {f"{word}Name": "new"}
+        await stage.call(stage.root, "iam", f"Create{word}", **named, Path="/dev/")
+        assert not await stage.may(lead, "iam", f"Update{word}", **named, NewPath="/admin/")
+        assert await stage.may(lead, "iam", f"Update{word}", **named, NewPath="/dev/more/")
+        assert await stage.may(lead, "iam", f"Update{word}", **named, **{f"New{word}Name": "newer"})
+
+    on_stage(play)
+
+
 @pytest.mark.parametrize("auth", ["required", "off"])
 def test_a_subscription_shows_the_user_who_made_it(auth: str) -> None:
     async def play(stage: Stage) -> None:

@@ -7,7 +7,7 @@ import pytest
 from redrive.access.secret import account_in, lasting_key_id, temporary_key_id
 from redrive.model.http import Request
 from redrive.model.names import ResourceName
-from tests.aws.stage import ACCOUNT, HOST, OTHER, REGION, Key, Stage, allow, key_of, on_stage, signed
+from tests.aws.stage import ACCOUNT, HOST, OTHER, REGION, Key, Stage, allow, key_of, on_stage, policy, signed
 
 ROOT = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
 STRANGERS = {"AWS": f"arn:aws:iam::{OTHER}:root"}
@@ -286,3 +286,27 @@ def test_without_signatures_everybody_may_everything() -> None:
         assert (await who(stage, Key("AKIANOBODYHASTHIS000", "x")))[0] == "000000000000"
 
     on_stage(play, auth="off")
+
+
+def test_session_policies_are_those_of_the_account_or_amazons() -> None:
+    """Another account's policy, which could be changed there, is as absent as none."""
+
+    async def play(stage: Stage) -> None:
+        role = await stage.role("worker", ROOT)
+        document = {"PolicyName": "p", "PolicyDocument": policy(allow("sqs:*"))}
+        for key in (stage.root, stage.stranger):
+            await stage.call(key, "iam", "CreatePolicy", **document)
+        ann = await stage.user("ann", allow("sts:*"))
+        for account, is_there in ((ACCOUNT, True), (OTHER, False)):
+            arns = [{"arn": f"arn:aws:iam::{account}:policy/p"}]
+            for operation, params in (
+                ("AssumeRole", {"RoleArn": role, "RoleSessionName": "run"}),
+                ("GetFederationToken", {"Name": "guest"}),
+            ):
+                if is_there:
+                    await stage.call(ann, "sts", operation, **params, PolicyArns=arns)
+                    continue
+                refused = await stage.refusal(ann, "sts", operation, **params, PolicyArns=arns)
+                assert refused == f"MalformedPolicyDocument: Policy {arns[0]['arn']} does not exist."
+
+    on_stage(play)

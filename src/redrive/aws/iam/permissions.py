@@ -21,6 +21,7 @@ _OF_CALLER: Final = frozenset(
 #: Parameters that are condition keys.
 _KEYS: Final = {"AWSServiceName": "iam:awsservicename", "PermissionsBoundary": "iam:permissionsboundary"}
 _CREATES: Final = "Create"
+_RENAMES: Final = ("NewUserName", "NewGroupName", "NewPath")
 _PASSES_ROLE: Final = "AddRoleToInstanceProfile"
 
 
@@ -49,8 +50,8 @@ async def _check(call: Call, operation: str, params: Structure, documents: Docum
     scopes = [(f"iam:{operation}", ResourceScope(arn, (*entity_arns, *values_of(params, "PolicyArn"))))]
     # "To change a user name, the requester must have appropriate permissions on both the source object and the target
     # object" (UpdateUser)
-    for name in values_of(params, "NewUserName", "NewGroupName"):
-        scopes += [(f"iam:{operation}", ResourceScope(_renamed_arn(arn, name, params)))]
+    if any(values_of(params, *_RENAMES)):
+        scopes += [(f"iam:{operation}", ResourceScope(_renamed_arn(arn, params)))]
     if params.get("Tags") and operation.startswith(_CREATES):  # tags of users and roles are keys of policies
         scopes += [(f"iam:Tag{operation.removeprefix(_CREATES)}", ResourceScope(arn))]
     if operation == _PASSES_ROLE:
@@ -109,11 +110,12 @@ async def _arn(call: Call, entity: Entity[Any], params: Structure, documents: Do
     return arn
 
 
-def _renamed_arn(arn: str, name: str, params: Structure) -> str:
+def _renamed_arn(arn: str, params: Structure) -> str:
     """The ARN of a user or a group after its change of name or path."""
     root, _, resource = arn.partition("/")
-    path = params.get("NewPath") or f"/{resource.rpartition('/')[0]}/".replace("//", "/")
-    return f"{root}{path}{name}"
+    path, _, name = f"/{resource}".rpartition("/")
+    new_name = next(values_of(params, "NewUserName", "NewGroupName"), name)
+    return f"{root}{params.get('NewPath') or f'{path}/'}{new_name}"
 
 
 def _new_arn(call: Call, entity: Entity[Any], name: str, params: Structure) -> str:

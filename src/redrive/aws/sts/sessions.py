@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from redrive.access.identities import MAX_SESSION_SECONDS, USER_KEY, Role
+from redrive.access.identities import AMAZON, MAX_SESSION_SECONDS, USER_KEY, Role
 from redrive.access.patterns import PolicyInvalid, Values
 from redrive.access.policy_document import Form, new_policy
 from redrive.access.secret import TOKEN_CHARS_MAX, Credentials, Session, account_in
@@ -50,7 +50,7 @@ class Assuming:
             tags=tags,
             transitive=_transitive_tag_keys(params, parent),
             policies=_session_policies(params),
-            policy_arns=await self._managed_policy_arns(params),
+            policy_arns=await self._managed_policy_arns(arn.split(":")[4], params),
         )
         credentials = self._begin_session(session, _duration_seconds(params, role, parent))
         answer: Structure = {
@@ -80,7 +80,7 @@ class Assuming:
             federated=params["Name"],
             tags=_session_tags(params, None),
             policies=_session_policies(params),
-            policy_arns=await self._managed_policy_arns(params),
+            policy_arns=await self._managed_policy_arns(call.account, params),
         )
         seconds: int = params.get("DurationSeconds") or _FEDERATED_SECONDS
         credentials = self._begin_session(session, seconds if user else min(seconds, _ROOT_SECONDS_MAX))
@@ -101,10 +101,12 @@ class Assuming:
             )
         return credentials
 
-    async def _managed_policy_arns(self, params: Structure) -> tuple[str, ...]:
+    async def _managed_policy_arns(self, account: str, params: Structure) -> tuple[str, ...]:
+        """The managed policies of a session in an account; raises AwsError for one that is not there, or another's."""
         arns = tuple(each.get("arn", "") for each in params.get("PolicyArns") or ())
         for arn in arns:
-            if await self._sessions.identities.managed_policy(arn) is None:
+            policy = await self._sessions.identities.managed_policy(arn)
+            if policy is None or policy.account not in (account, AMAZON):
                 raise error("MalformedPolicyDocumentException", f"Policy {arn} does not exist.")  # chosen
         return arns
 
