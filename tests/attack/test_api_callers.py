@@ -64,6 +64,39 @@ def test_a_form_of_a_caller_changes_neither_the_action_nor_what_the_integration_
     on_stage(play)
 
 
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"1" * 5000])
+def test_a_document_that_cannot_be_read_is_no_exception(
+    body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def play(stage: Stage) -> None:
+        role = await stage.role("gateway", BY_GATEWAY, allow("*"))
+        made = await stage.call(stage.root, "apigatewayv2", "CreateApi", Name="h", ProtocolType="HTTP")
+        at = {"ApiId": made["ApiId"]}
+        names = {"QueueUrl": "q", "MessageBody": "m", "MessageAttributes": "$request.body"}
+        sends = {
+            "IntegrationSubtype": "SQS-SendMessage",
+            "PayloadFormatVersion": "1.0",
+            "CredentialsArn": role,
+        }
+        integration = await stage.call(
+            stage.root,
+            "apigatewayv2",
+            "CreateIntegration",
+            **at,
+            **sends,
+            IntegrationType="AWS_PROXY",
+            RequestParameters=names,
+        )
+        target = f"integrations/{integration['IntegrationId']}"
+        await stage.call(stage.root, "apigatewayv2", "CreateRoute", **at, RouteKey="POST /", Target=target)
+        await stage.call(stage.root, "apigatewayv2", "CreateStage", **at, StageName="s", AutoDeploy=True)
+        answer = await stage.send(request_to(at["ApiId"], "/", body, content_type="text/plain"))
+        assert answer.status == 500
+        assert "Traceback" not in caplog.text
+
+    on_stage(play)
+
+
 # ---- policies -----------------------------------------------------------------------------------------------------
 
 

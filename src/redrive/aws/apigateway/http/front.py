@@ -262,6 +262,6 @@ def _parse(value: str, kind: str) -> Any:
             return int(value)
         if kind in _DOCUMENTS:
             return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Refusal("API_CONFIGURATION_ERROR", reason=f"{as_text(value)} is not a valid {kind}") from None
     return value
