@@ -73,6 +73,7 @@ class Upgrade:
         repair: Callable[[Draft, T], Awaitable[None]],
         needs_repair: Callable[[T], bool] = lambda _: True,
     ) -> None:
+        """Repair each document of a kind that needs it, a page in a transaction."""
         async for page in self._pages(kind, needs_repair):
 
             async def decide(draft: Draft, keys: list[str] = page) -> None:

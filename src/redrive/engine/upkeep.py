@@ -44,6 +44,7 @@ class Upkeep:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
+        """Do the work once, or again every `round_ms`; a store that is away is waited for."""
         while True:
             try:
                 await self._work()

@@ -99,9 +99,9 @@ class _PrefixCount:
     def __init__(self) -> None:
         self.read_lock = asyncio.Lock()
         self.is_read = False
-        self.categories: dict[str, Sequence[str]] = {}
+        self.categories: dict[str, Sequence[str]] = {}  # by the document's key
         self.numbers: Counter[str] = Counter()
-        self.changed_keys: set[str] = set()
+        self.changed_keys: set[str] = set()  # to be read again
 
     def put(self, key: str, categories: Sequence[str]) -> None:
         self.numbers.subtract(self.categories.pop(key, ()))

@@ -39,7 +39,7 @@ class Draft:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._versions: dict[Key, int] = {}  # as first read; 0: there was none
-        self._values_read: dict[Key, Any] = {}
+        self._values_read: dict[Key, Any] = {}  # as the store had them
         self._required: set[Key] = set()  # those that must still be at the version that was read
         self._remembered: set[Key] = set()  # those that were read from the node's memory
         self._changes: dict[Key, Put | Remove] = {}
@@ -47,7 +47,7 @@ class Draft:
         self.values: dict[Key, Any] = {}  # those that are put
         self.new_deliveries: list[NewDelivery] = []
         self.log_events: list[LogEvent] = []
-        self._afterwards: list[Callable[[], None]] = []
+        self._afterwards: list[Callable[[], None]] = []  # to be called once it is written
 
     async def get(self, kind: DocumentKind[T], key: str) -> T | None:
         """The value, as the draft leaves it; the draft is only written if the stored one is still the same, or absent."""

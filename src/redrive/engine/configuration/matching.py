@@ -129,9 +129,9 @@ class SubscriptionMatchers:
         self._directory = directory
         self._kind = kind
         self._clock = clock
-        self._matchers: dict[str, SubscriptionMatcher] = {}
+        self._matchers: dict[str, SubscriptionMatcher] = {}  # by topic
         self._reading: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._changes = 0
+        self._changes = 0  # noted so far: tells whether one came while a topic was read
         self._turns = Turns()
 
     def unfiltered(self, topic: Topic) -> Sequence[Subscription] | None:
@@ -203,6 +203,7 @@ class SubscriptionMatchers:
             return self._matchers.get(key) or await self._read(topic)
 
     async def _read(self, topic: Topic) -> SubscriptionMatcher:
+        """The matcher of a topic's confirmed subscriptions; remembered unless something changed while it was read."""
         before = self._changes
         matcher = SubscriptionMatcher()
         for subscription in await self._directory.find(self._kind, f"{topic.name.key}/"):

@@ -52,6 +52,7 @@ class Subscriptions:
         directory.on_write(self._note_write)
 
     def _forget(self, kind: str, key: str) -> None:
+        """Forget what is remembered of a subscription or topic that changed; an empty kind: of everything."""
         if kind in ("", SUBSCRIPTION.name):
             self._matchers.forget(key)
         elif kind == TOPIC.name:

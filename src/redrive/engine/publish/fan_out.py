@@ -232,6 +232,7 @@ class TopicPublisher:
     def _tell_all(
         self, topic: Topic, routed: Sequence[Routed], enqueued: Sequence[Enqueued], now: int
     ) -> None:
+        """Tell the listeners of these publications; of one that repeats another only what its filters did."""
         self._tell_published(topic, routed, now)
         if topic.archive_ms:
             self._tell_archived(topic, routed, enqueued, now)
@@ -246,6 +247,7 @@ class TopicPublisher:
     def _tell_archived(
         self, topic: Topic, routed: Sequence[Routed], enqueued: Sequence[Enqueued], now: int
     ) -> None:
+        """Tell the listeners how many publications, and bytes, the topic's archive took."""
         sizes = [
             publication.publication.bytes_published
             for publication, enqueued_as in zip(routed, enqueued, strict=True)
@@ -254,6 +256,7 @@ class TopicPublisher:
         self._listeners.of(topic.dialect).archived(topic, len(sizes), sum(sizes), now)
 
     def _tell(self, routed: Routed, now: int, *, repeated: bool) -> None:
+        """Tell the listeners what filters did to a publication and, unless it repeats another, where it went."""
         if routed.refused or routed.evaluated:
             self._tell_filtered(routed, now)
         if repeated:
@@ -295,6 +298,7 @@ class TopicPublisher:
         self._listeners.of(routed.topic.dialect).accepted(fact)
 
     def _tell_filtered(self, routed: Routed, now: int) -> None:
+        """Tell the listeners how many subscriptions each verdict of a filter kept the publication from."""
         audience = self._listeners.of(routed.topic.dialect)
         for verdict, number in routed.refused.items():
             audience.filtered(routed.topic, verdict, number, now)

@@ -152,6 +152,7 @@ class PublicationRouter:
         return True
 
     async def _route_to(self, publishing: _PublishContext, subscription: Subscription) -> DeliveryRoute:
+        """The route to a subscription, by its plan where the topic has one for it."""
         topic, publication = publishing.topic, publishing.publication
         planned = self._plans.route(topic, subscription, publishing.body_bytes)
         if planned is None or publication.raw_refusal is not None:

@@ -56,6 +56,7 @@ class Publisher:
         return enqueued
 
     def _count(self, queue: Queue, messages: Sequence[Message], now: int) -> None:
+        """Count messages that were sent, and tell the listeners."""
         body_bytes = sum([bytes_of(message.body) for message in messages])
         counters = self._measure.queue(queue)
         counters.messages_sent += len(messages)
@@ -63,6 +64,7 @@ class Publisher:
         self._listeners.queues.sent(queue, len(messages), body_bytes, now)
 
     def _tell(self, queue: Queue, new_deliveries: Sequence[NewDelivery], now: int) -> None:
+        """Wake receivers for the messages that are due, and let the notifier expect the others."""
         due = 0
         for new_delivery in new_deliveries:
             if new_delivery.available_at <= now:

@@ -41,11 +41,11 @@ class CircuitBreakers:
     def __init__(self, directory: Directory, node: str) -> None:
         self._directory = directory
         self._node = node
-        self._states: dict[str, OpenCircuit] = {}
-        self._failing: dict[str, Failing] = {}
-        self._news_count = 0
+        self._states: dict[str, OpenCircuit] = {}  # by subscription
+        self._failing: dict[str, Failing] = {}  # by subscription
+        self._news_count = 0  # changes that other nodes told of
         # Keys that changed since they were read, with the number of the news.
-        self._unread_since: dict[str, int] = {}
+        self._unread_since: dict[str, int] = {}  # by subscription, the number of the news about it
         self._all_unread_since = 1  # the number of the news that any may have changed; 0: all were read
         self._reading = asyncio.Lock()
         directory.on_change_elsewhere(self._forget)
@@ -211,6 +211,7 @@ class CircuitBreakers:
                     await self.forget(key)
 
     async def _write(self, key: str, state: OpenCircuit) -> None:
+        """Write an open circuit down; of two nodes that do, the later end stands."""
         self._states[key] = state
         try:
             await self._directory.update(CIRCUIT, key, lambda current: _longer(current, state))

@@ -32,9 +32,9 @@ class Dispatcher:
     def __init__(self, parts: PushParts, topics: Topics) -> None:
         self.parts = parts
         self.topics = topics
-        self._consumers: dict[int, BacklogConsumer] = {}
+        self._consumers: dict[int, BacklogConsumer] = {}  # by backlog
         self._last_key = ""
-        self._unseen: set[int] = set()
+        self._unseen: set[int] = set()  # backlogs that no page has named in this round
         self._closed = False
         topics.subscriptions.on_backlog = self._watch
         topics.subscriptions.on_no_backlog = self._unwatch
@@ -113,6 +113,7 @@ class Dispatcher:
         return [task for consumer in self._consumers.values() for task in consumer.work()]
 
     def _watch(self, subscription: Subscription) -> None:
+        """Have a subscription's backlog consumed, and look into it now."""
         if self._closed:
             return
         consumer = self._consumers.get(subscription.queue_id)

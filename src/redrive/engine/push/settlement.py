@@ -370,6 +370,7 @@ def _log(fact: Attempted) -> None:
 
 
 def _settlement(delivery: Delivery, item: SettleItem, content: StoredContent | None) -> Settlement:
+    """The settlement of a delivery as the store takes it, with the note of an attempt that failed."""
     attempt, transition = item.fact.attempt, item.fact.transition
     return Settlement(
         delivery.seq,

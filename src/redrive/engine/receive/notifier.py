@@ -64,10 +64,10 @@ class QueueNotifier:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._lines: dict[int, _WaitingLine] = {}
-        self._counts = [0] * COUNTS
-        self._counts_everywhere = 0
-        self._watchers: dict[int, Callable[[], None]] = {}
+        self._lines: dict[int, _WaitingLine] = {}  # by queue
+        self._counts = [0] * COUNTS  # of announcements; several queues share one
+        self._counts_everywhere = 0  # of announcements about all queues
+        self._watchers: dict[int, Callable[[], None]] = {}  # by queue
 
     def count(self, queue_id: int) -> int:
         """A number that moves with all news of the queue; read it before claiming."""
@@ -194,6 +194,7 @@ class QueueNotifier:
             self._drop_if_empty(queue_id)
 
     def _drop_if_empty(self, queue_id: int) -> None:
+        """Forget a queue's line once nobody waits in it or watches it."""
         line = self._lines.get(queue_id)
         if line is None or line.waiting or queue_id in self._watchers:
             return

@@ -193,6 +193,7 @@ class Receiver:
             self._notifier.expect_copies(target, now)
 
     def _tell_dropped(self, queue: Queue, claimed: ClaimResult) -> None:
+        """Tell the listeners how many messages a claim dropped, and why."""
         now = self._runtime.clock.now()
         for number, why in (
             (claimed.expired, DeadLetterReason.EXPIRED),

@@ -72,8 +72,8 @@ class LeasedTasks(Generic[Leased]):
         self._runtime = runtime
         self._documents = documents
         self._kind: DocumentKind[Leased] = kind
-        self._working: dict[str, asyncio.Future[None]] = {}
-        self._next: dict[str, tuple[Leased, Work[Leased]]] = {}
+        self._working: dict[str, asyncio.Future[None]] = {}  # by the task's id
+        self._next: dict[str, tuple[Leased, Work[Leased]]] = {}  # to begin when the present work ends
 
     # ---- leases -----------------------------------------------------------------------------------------
 

@@ -87,9 +87,9 @@ class _ScopeIndex(Generic[K]):
         self.policies: dict[K, FilterPolicy] = {}
         self._scope = scope
         self._groups = Groups()
-        self._entries: dict[int, _IndexedClause[K]] = {}
-        self._numbers: dict[K, range] = {}
-        self._next = 0
+        self._entries: dict[int, _IndexedClause[K]] = {}  # by the clause's number
+        self._numbers: dict[K, range] = {}  # of each policy's clauses
+        self._next = 0  # the next clause's number
         self._filter_keys = FilterKeys()
 
     def add(self, key: K, policy: FilterPolicy) -> None:

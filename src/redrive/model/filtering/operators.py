@@ -143,6 +143,7 @@ def _anything_but(tokens: Tokens) -> Condition:
 
 
 def _anything_but_list(tokens: Tokens) -> tuple[Condition, ...]:
+    """The values of an anything-but list, all texts or all numbers; refuses others."""
     values = []
     while (token := tokens.advance()).kind is not Kind.ARRAY_END:
         if token.kind not in (Kind.STRING, Kind.NUMBER):
@@ -203,6 +204,7 @@ def _comparison(tokens: Tokens) -> Condition:
 
 
 def _one_sided(operator: str, bound: float) -> Condition:
+    """The condition of one comparison with a number: `=`, `<`, `<=`, `>` or `>=`."""
     if operator == "=":
         return Exactly(bound)
     if operator[0] == "<":

@@ -119,6 +119,7 @@ class RangeTable:
         return set[int]().union(*map(self._clauses_at, points))
 
     def _clauses_at(self, point: _Bound) -> set[int]:
+        """The clauses whose intervals have the point, without those removed since the tree was built."""
         hits = {interval.clause for interval in self._unsorted if interval.low <= point <= interval.high}
         if self._tree is not None:
             hits.update(self._tree.around(point))

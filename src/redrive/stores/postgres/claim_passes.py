@@ -70,7 +70,7 @@ class ClaimPasses:
         self._tokens = [request.token for request in requests]
         self._locks = locks
         self._may_have_more = True  # whether another pass may find more
-        self._removal_count = 0
+        self._removal_count = 0  # deliveries that left the queue, in all passes
         self.shares = [ClaimShare(request) for request in requests]
         self.ordinary = True
 

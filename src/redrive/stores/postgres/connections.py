@@ -225,6 +225,7 @@ class Connections:
         return connection
 
     async def _new_connection(self) -> asyncpg.Connection:
+        """A connection of the pool; through a pooler a time-out means that it has no session left."""
         try:
             return await connect(self._url, self._name, **PLANNER)
         except TimeoutError as error:

@@ -101,6 +101,7 @@ async def _pass_through(connection: asyncpg.Connection, table: StoreTable, tally
 
 
 async def _refuse_used(connection: asyncpg.Connection) -> None:
+    """Raise StoreUnavailable if one of the store's tables has rows."""
     nonempty_tables = [
         table.name
         for table in TABLES
@@ -113,6 +114,7 @@ async def _refuse_used(connection: asyncpg.Connection) -> None:
 
 
 def _refuse_difference(sent: TableDigest, arrived: TableDigest) -> None:
+    """Raise StoreUnavailable if other rows arrived than were sent."""
     if sent != arrived:
         raise StoreUnavailable(
             f"{arrived.rows} rows of {sent.name} with the digest {arrived.digest} arrived of {sent.rows} with"

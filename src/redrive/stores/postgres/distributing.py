@@ -97,6 +97,7 @@ async def distribute(url: str) -> Distribution:
 
 
 async def _distribute(connection: asyncpg.Connection) -> Distribution:
+    """Distribute or copy the store's tables, in one transaction; raises StoreUnavailable if Citus cannot."""
     version = await connection.fetchval(VERSION)
     if version is None:
         raise StoreUnavailable(
@@ -166,6 +167,7 @@ async def _spread(connection: asyncpg.Connection, names: Sequence[str]) -> dict[
 
 
 async def _move(connection: asyncpg.Connection, name: str) -> int:
+    """Distribute or copy a table, and return its number of rows; raises StoreUnavailable if some got lost."""
     count = f"SELECT count(*) FROM {name}"
     rows: int = await connection.fetchval(count)
     if name in COPIED:

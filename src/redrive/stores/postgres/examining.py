@@ -99,6 +99,7 @@ async def examine(
 
 
 async def _schema(connection: asyncpg.Connection) -> Examined:
+    """The schema's version; wrong if a newer Redrive made it."""
     steps_here = len(steps.read("redrive.stores.postgres"))
     try:
         steps_applied = await connection.fetchval(_STEPS) or 0
@@ -110,6 +111,8 @@ async def _schema(connection: asyncpg.Connection) -> Examined:
 
 
 async def _pooler(connection: asyncpg.Connection, url: str) -> Examined:
+    """The pooler between, if there is one; wrong if its mode, or its sessions, do not do."""
+
     async def another() -> asyncpg.Connection:
         return await connect(url, "redrive doctor")
 
@@ -126,6 +129,7 @@ async def _pooler(connection: asyncpg.Connection, url: str) -> Examined:
 async def _clock(
     connection: asyncpg.Connection, now: Callable[[], int], monotonic: Callable[[], float]
 ) -> Examined:
+    """The database's clock against this node's."""
     began, before = monotonic(), now()
     theirs = float(await connection.fetchval(_NOW))
     elapsed_ms = (monotonic() - began) * 1000
@@ -135,6 +139,7 @@ async def _clock(
 
 
 async def _commit_time(connection: asyncpg.Connection, monotonic: Callable[[], float]) -> Examined:
+    """The median time of a commit."""
     took = []
     for _ in range(_COMMITS):
         began = monotonic()
@@ -146,6 +151,7 @@ async def _commit_time(connection: asyncpg.Connection, monotonic: Callable[[], f
 
 
 async def _durability(connection: asyncpg.Connection, *, several: bool) -> AsyncIterator[Examined]:
+    """The settings that decide what survives a crash; `several`: the URL names several hosts."""
     record = await connection.fetchrow(_SETTINGS)
     yield Examined("database", f"PostgreSQL {record['version']}, {record['size'] // _MB} MB")
     off = [name for name, key in (("fsync", "fsync"), ("full_page_writes", "pages")) if record[key] == "off"]
@@ -168,6 +174,7 @@ async def _durability(connection: asyncpg.Connection, *, several: bool) -> Async
 
 
 async def _log(connection: asyncpg.Connection) -> Examined:
+    """The size of the write-ahead log; wrong if a slot that is unused, or something else, keeps it."""
     slot = await connection.fetchrow(_SLOTS)
     if slot is not None and slot["bytes"] > _SLOT_MB_MAX * _MB:
         slot_text = (
@@ -183,6 +190,7 @@ async def _log(connection: asyncpg.Connection) -> Examined:
 
 
 async def _outdated_indexes(connection: asyncpg.Connection) -> Examined:
+    """The indexes that only an older node needs."""
     outdated = ", ".join(await migrate.outdated_indexes(connection))
     older = await migrate.older_node(connection)
     if older is not None and outdated:
@@ -192,6 +200,7 @@ async def _outdated_indexes(connection: asyncpg.Connection) -> Examined:
 
 
 async def _tables(connection: asyncpg.Connection) -> AsyncIterator[Examined]:
+    """The indexes that grew too large, and what keeps rows from being cleaned up."""
     bloated_indexes = await connection.fetch(_BLOATED)
     sizes = ", ".join(f"{row['name']} has {row['bytes'] // _MB} MB" for row in bloated_indexes)
     remedy = "; ".join(f"REINDEX INDEX CONCURRENTLY {row['name']}" for row in bloated_indexes)
@@ -261,6 +270,7 @@ async def examine_cluster(connection: asyncpg.Connection) -> AsyncIterator[Exami
 
 
 async def _wrong_layout(connection: asyncpg.Connection) -> str:
+    """The fault of the tables' places in the cluster, with its remedy; empty: there is none."""
     if not await connection.fetchval(PLACES):
         return NO_PLACE
     tables = await layouts(connection)

@@ -46,8 +46,8 @@ class Fence:
     def __init__(self, connection: Connection, queue_id: int) -> None:
         self._connection = connection
         self._queue_id = queue_id
-        self._met: set[tuple[int, int]] = set()
-        self._answered: set[tuple[int, int]] = set()
+        self._met: set[tuple[int, int]] = set()  # claims that hold: number and token
+        self._answered: set[tuple[int, int]] = set()  # claims that were settled before in this call
         self._refusals: dict[tuple[int, int], Settled] = {}
 
     async def meet(self, statement: str, claims: Iterable[HeldClaim], *, until: bool = False) -> list[Any]:

@@ -213,9 +213,9 @@ class _SettlePass:
         self._ordered = ordered
         self._groups_to_pass_on: set[str] = set()
         self._new_notes: list[notes.Written] = []
-        self._ids_to_forget: list[bytes] = []
+        self._ids_to_forget: list[bytes] = []  # of messages whose notes are not needed any more
         self.fence = Fence(connection, queue_id)
-        self.news: set[int] = set()
+        self.news: set[int] = set()  # queues in which something may be claimed now
 
     async def groups(self, ends: Sequence[_End]) -> rows.Groups:
         """The groups to be locked."""

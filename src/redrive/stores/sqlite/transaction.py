@@ -106,7 +106,7 @@ class Transaction:
         self.next_seq = numbers.next
         self.lapses = Lapses()
         self._numbers = numbers
-        self._rows: list[tuple[Any, ...]] = []
+        self._rows: list[tuple[Any, ...]] = []  # arrivals, to be inserted together
         self.grouped: list[Grouped] = []
         self.orders: dict[int, list[ClaimShare[ClaimRequest]]] = {}
 
