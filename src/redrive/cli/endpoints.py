@@ -65,6 +65,7 @@ def _close(client: Client, parsed: argparse.Namespace) -> int:
 
 
 def _set(client: Client, parsed: argparse.Namespace) -> int:
+    """Change a subscription's options, of those that are named, and print them."""
     document: dict[str, Any] = {"topic": parsed.topic, "id": parsed.id}
     if parsed.circuit_breaker:
         document["circuit_breaker"] = parsed.circuit_breaker == "on"

@@ -47,6 +47,8 @@ def register(command: argparse.ArgumentParser) -> None:
 
 
 def _create(parsed: argparse.Namespace) -> int:
+    """Make a key and print it once, with its secret; returns the exit status."""
+
     async def create(keyring: Keyring, store: Store, runtime: Runtime) -> int:
         try:
             key = _key(parsed, runtime)

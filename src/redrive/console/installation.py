@@ -75,7 +75,7 @@ class Remembered(Generic[T]):
         self._kind = kind
         self._keeps = keeps
         self._known: Sequence[T] | None = None
-        self._changes = 0
+        self._changes = 0  # noted so far: tells whether one came during a read
         documents.on_change_elsewhere(lambda kind, _: self._changed(kind))
         documents.on_write(lambda kind, _key, _value: self._changed(kind))
 

@@ -151,6 +151,7 @@ class BlobEndpoint(TimedEndpoint):
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
+        """Write the blob; its ETag and length are kept as the push asks."""
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
                 tag = await self._write(push_request)

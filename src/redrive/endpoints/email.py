@@ -80,6 +80,7 @@ class EmailEndpoint(TimedEndpoint):
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
+        """Hand a mail to the relay, over a connection of its own."""
         client = self._client(push_request.timeout_ms / 1000)
         try:
             mail = self._mail_bytes(push_request, self._now())

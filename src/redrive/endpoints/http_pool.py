@@ -60,16 +60,16 @@ class HttpConnections:
         self._resolver = SystemResolver()
         self._names: SingleFlight[tuple[str, int], deque[AddressInfo]] = SingleFlight(bool)
         self._open: set[HttpConnection] = set()
-        self._resting: dict[WebOrigin, list[HttpConnection]] = {}
+        self._resting: dict[WebOrigin, list[HttpConnection]] = {}  # open, and used by nobody
         self._used: Counter[WebOrigin] = Counter()
         self._used_in_all = 0
-        self._waiting: dict[WebOrigin, deque[asyncio.Future[None]]] = {}
+        self._waiting: dict[WebOrigin, deque[asyncio.Future[None]]] = {}  # for room, in their order
 
     async def take(self, origin: WebOrigin) -> tuple[HttpConnection, bool]:
         """A connection that nobody else uses, and whether it was opened for this; `give_back` ends its use.
 
         Raises:
-            ForbiddenAddressError: See there.
+            ForbiddenAddressError: Its addresses are not to be called.
             OSError: It cannot be opened.
             ValueError: There can be no such host.
         """

@@ -26,8 +26,8 @@ class KeptConnection(asyncio.Protocol, ABC):
         self._loop = asyncio.get_running_loop()
         self._socket: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = 0.0
-        self._due_at = 0.0
+        self._rings_at = 0.0  # when the timer rings
+        self._due_at = 0.0  # when the time is over; the timer may ring before
         self._action: Callable[[], None] | None = None  # what is due then
         self._leaving = False
         self._why: Exception = ConnectionResetError(f"The {peer} closed the connection")

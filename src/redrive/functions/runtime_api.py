@@ -65,7 +65,7 @@ class RuntimeApi:
         self._invocation: Invocation | None = None
         self._deadline = 0
         self._take: TakePosted | None = None
-        self._abandoned = False
+        self._abandoned = False  # the process is gone
         self._connections: set[_Connection] = set()
         self._is_own: Callable[[Address, Address], bool] = lambda _peer, _own: True
 

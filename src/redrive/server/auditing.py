@@ -29,6 +29,7 @@ def audit_of(trail: AuditTrail, clock: Clock) -> Audit:
     """The function that notes what requests changed."""
 
     async def note(owner: ResourceName, who: str, request: Request, response: Response) -> None:
+        """Record a change that was asked for at a control route, by its request and answer."""
         body: dict[str, Any] = orjson.loads(request.body)
         answer: dict[str, Any] = orjson.loads(response.body)
         on = "/".join(

@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
         self._is_paused = False  # we do not read
         self._is_stalled = False  # the client does not read
         self._is_closing = False  # the last answer is written
-        self._phase_since = 0.0
+        self._phase_since = 0.0  # on the loop's clock
         self._running: asyncio.Future[Any] | None = None
         self._streaming: BodyWriter | None = None
 

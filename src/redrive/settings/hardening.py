@@ -45,6 +45,7 @@ def _signatures_risk(settings: Settings) -> str:
 
 
 def _test_switches_risk(settings: Settings) -> str:
+    """The risk of settings that are for tests alone; empty: none is on."""
     switches = ("allow_reset", "insecure_test_keys", "skip_queue_waits")
     active_names = [name for name in switches if getattr(settings, name)]
     if settings.clock == "simulated":
@@ -81,6 +82,7 @@ def _database_risk(settings: Settings) -> str:
 
 
 def _listening_risk(settings: Settings) -> str:
+    """The risk of listening at every address; empty: the host is one address."""
     if settings.host not in _EVERY_ADDRESS:
         return ""
     return (

@@ -158,6 +158,7 @@ class Metrics(Listener):
 
     @override
     def accepted(self, fact: Accepted) -> None:
+        """Count a publication's deliveries to queues, for all of them together while they stay the same."""
         tallies = self._topic(fact.topic, fact.at)
         taken = tallies.taken
         if taken is None or taken.queues is not fact.queues:
@@ -173,6 +174,7 @@ class Metrics(Listener):
 
     @override
     def dead_lettered(self, fact: DeadLettered) -> None:
+        """Count a dead letter that its queue took, or that was lost as there is none."""
         counter = "dead_letters_kept" if fact.attempt.delivered else "dead_letters_lost"
         self._topic(fact.topic, fact.at).of(counter).add(1)
         if fact.subscription.dead_letter is not None:
@@ -187,6 +189,7 @@ class Metrics(Listener):
 
     @override
     def undelivered(self, fact: Undelivered) -> None:
+        """Count a loss: what became a dead letter, or was a confirmation, is none."""
         last = fact.last
         if fact.outcome is Outcome.DEAD_LETTERED or fact.confirmation:
             return
@@ -200,6 +203,7 @@ class Metrics(Listener):
 
     @override
     def sent(self, queue: Queue, messages: int, body_bytes: int, now: int) -> None:
+        """Count messages that were sent to a queue, by the minute."""
         accumulators = self._queues.get(queue.id)
         if accumulators is None or now >= self._until:
             accumulators = self._begin_queue(queue, now)
@@ -209,6 +213,7 @@ class Metrics(Listener):
 
     @override
     def received(self, queue: Queue, messages: int, now: int) -> None:
+        """Count a receive from a queue, by the minute; one without messages is an empty one."""
         accumulators = self._queues.get(queue.id)
         if accumulators is None or now >= self._until:
             accumulators = self._begin_queue(queue, now)

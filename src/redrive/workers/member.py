@@ -40,7 +40,7 @@ class SupervisedWorker:
         self._answer = answer
         self._ready = asyncio.Event()
         self._numbers = itertools.count()
-        self._pending_reads: dict[int, asyncio.Event] = {}
+        self._pending_reads: dict[int, asyncio.Event] = {}  # by the number of the request to read
         self._loop = asyncio.get_running_loop()
         self._began_at = monotonic()
         self._answering: set[asyncio.Task[None]] = set()

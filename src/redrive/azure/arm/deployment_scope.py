@@ -38,9 +38,9 @@ class DeploymentScope:
         self._deployment = deployment
         self.budget = budget
         self.parameters: dict[str, Any] = {}
-        self.answers: dict[tuple[str, str], Any] = {}
-        self._variables: dict[str, Any] = {}
-        self._loops: dict[str, int] = {}
+        self.answers: dict[tuple[str, str], Any] = {}  # by resource and action
+        self._variables: dict[str, Any] = {}  # those evaluated so far
+        self._loops: dict[str, int] = {}  # the present round of each
         self._evaluator = TemplateEvaluator(self._functions(), budget)
 
     def nested(self, template: Mapping[str, Any]) -> "DeploymentScope":

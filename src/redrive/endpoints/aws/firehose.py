@@ -44,6 +44,7 @@ class StreamEndpoint(TimedEndpoint):
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
+        """The verdict on a push of one or several records, which go out in as many calls as Firehose needs."""
         records = push_request.parts or (push_request.body,)
         address = self._client.place(push_request.endpoint)
         if isinstance(address, Verdict):

@@ -43,6 +43,7 @@ class FunctionEndpoint(TimedEndpoint):
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
+        """Invoke the function as an event, or waiting for it where the server knows no events."""
         address = self._client.place(push_request.endpoint)
         if isinstance(address, Verdict):
             return address

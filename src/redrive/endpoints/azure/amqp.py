@@ -59,6 +59,7 @@ class AmqpEndpoint(TimedEndpoint):
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
+        """Send a message over the namespace's connection, which is opened if it is not there."""
         try:
             entity, message = read_entity(push_request.endpoint), message_of(push_request)
             connection_string = self._connection_string(push_request.endpoint)

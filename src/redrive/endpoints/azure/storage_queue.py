@@ -67,6 +67,7 @@ class StorageQueueEndpoint(TimedEndpoint):
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
+        """Put a message into the queue; the last answer decides, also if the connection broke behind it."""
         answers: list[Verdict] = []
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):

@@ -82,6 +82,7 @@ class PushEndpoint(TimedEndpoint):
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
+        """Send to the service that the push names."""
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
                 return await self._service(push_request.headers["service"]).send(push_request)
@@ -91,6 +92,7 @@ class PushEndpoint(TimedEndpoint):
             return verdicts.of_failure(error)
 
     def _service(self, name: str) -> _Service:
+        """The service of this name; Apple's, one for all its names, is made when it is first needed."""
         if name not in _APPLE:
             return self._services[name]
         if self._apns is None:

@@ -148,7 +148,7 @@ class SmsConnection(KeptConnection):
         self._window = asyncio.Semaphore(gateway.window)
         self._buffer = bytearray()
         self._waiting: dict[int, asyncio.Future[Pdu]] = {}
-        self._hearing: set[asyncio.Task[None]] = set()
+        self._hearing: set[asyncio.Task[None]] = set()  # that take texts in
         self._sequence = 0
         self._probing = False
 

@@ -69,7 +69,7 @@ class SmsEndpoint(TimedEndpoint):
         self._opening: asyncio.Task[SmsConnection] | None = None
         self._pause: asyncio.TimerHandle | None = None  # after a bind that failed
         self._keeper: asyncio.Task[None] | None = None
-        self._unfinished: OrderedDict[str, dict[int, Verdict]] = OrderedDict()
+        self._unfinished: OrderedDict[str, dict[int, Verdict]] = OrderedDict()  # parts accepted, by text
         self._state = ""
         #: Reads what telephones write: gets the number and the text, which is gone when it returns.
         self.reader: Reader = _unread
@@ -96,6 +96,7 @@ class SmsEndpoint(TimedEndpoint):
 
     @override
     async def _verdict(self, push_request: PushRequest) -> Verdict:
+        """Hand a text to the message centre in parts, of which too many are refused."""
         self.start()
         try:
             text = parts_of(push_request.body.decode())
