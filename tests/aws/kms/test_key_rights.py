@@ -149,6 +149,59 @@ def test_a_deny_keeps_a_retiring_principal_from_retiring() -> None:
     on_stage(play)
 
 
+def test_a_grantee_retires_its_own_grant_alone() -> None:
+    async def play(stage: Stage) -> None:
+        key, bob = await new_key(stage), await stage.user("bob")
+        granted = {"KeyId": key, "Operations": ["Decrypt", "RetireGrant"]}
+        own = await stage.call(stage.root, "kms", "CreateGrant", GranteePrincipal=BOB, **granted)
+        other = await stage.call(stage.root, "kms", "CreateGrant", GranteePrincipal=STRANGER, **granted)
+        for grant, may in ((other, False), (own, True)):
+            asked = {"KeyId": key, "GrantId": grant["GrantId"]}
+            assert await stage.may(bob, "kms", "RetireGrant", **asked) is may
+
+    on_stage(play)
+
+
+@pytest.mark.parametrize("account", [ACCOUNT, OTHER])
+def test_a_grant_to_an_account_leaves_the_decision_to_its_policies(account: str) -> None:
+    """As a key policy that names the account does: an account's root is not each of its users."""
+
+    async def play(stage: Stage) -> None:
+        key = await new_key(stage)
+        root = f"arn:aws:iam::{account}:root"
+        granted = {
+            "KeyId": key,
+            "Operations": ["Decrypt"],
+            "GranteePrincipal": root,
+            "RetiringPrincipal": root,
+        }
+        grant = await stage.call(stage.root, "kms", "CreateGrant", **granted)
+        owner = stage.root
+        account_key = stage.root if account == ACCOUNT else stage.stranger
+        stage.root = account_key
+        bob, ann = await stage.user("bob", allow("sqs:*")), await stage.user("ann", allow("kms:*"))
+        stage.root = owner
+        for caller, may in ((bob, False), (ann, True), (account_key, True)):
+            assert await may_decrypt(stage, caller, key) is may
+        asked = {"KeyId": key, "GrantId": grant["GrantId"]}
+        for caller, may in ((bob, False), (ann, True)):
+            assert await stage.may(caller, "kms", "RetireGrant", **asked) is may
+
+    on_stage(play)
+
+
+def test_a_grant_to_a_role_is_within_the_policies_of_its_session() -> None:
+    async def play(stage: Stage) -> None:
+        key, role = await new_key(stage), await stage.role("worker", {"AWS": f"arn:aws:iam::{ACCOUNT}:root"})
+        granted = {"Operations": ["Decrypt"], "GranteePrincipal": role}
+        await stage.call(stage.root, "kms", "CreateGrant", KeyId=key, **granted)
+        for params, may in (({}, True), ({"Policy": policy(allow("sqs:*"))}, False)):
+            session = await stage.assume(stage.root, role, **params)
+            assert await may_decrypt(stage, session, key) is may
+
+    on_stage(play)
+
+
 # ---- aliases ------------------------------------------------------------------------------------------------------
 
 

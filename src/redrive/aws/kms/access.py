@@ -1,5 +1,6 @@
 """Access to keys: the key that a request names, and whether its caller may use it, by policy or by grant."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
@@ -46,7 +47,7 @@ async def allowing_grants(
         grant
         for grant in await documents.find(GRANT, f"{key.name.key}/")
         if operation in grant.operations
-        and is_of(grant.grantee, call)
+        and may_as(grant.grantee, call, key, operation, context)
         and (operation in _WITHOUT_CONTEXT or _allows_context(grant, context))
     ]
 
@@ -66,11 +67,26 @@ def covers(grant: Grant, other: Grant) -> bool:
     return not required or any(required <= context.items() for context in contexts)
 
 
-def is_of(principal: str, call: Call) -> bool:
-    """Returns whether a grant's principal is the caller: its own ARN, its account's, or a service's name."""
+def may_as(
+    principal: str, call: Call, key: KmsKey, operation: str, context: Mapping[str, str] = _NO_CONTEXT
+) -> bool:
+    """Returns whether what a grant gives its principal is the caller's.
+
+    The principal is the caller's own ARN, its account's, or a service's name. As with a statement of a key policy that
+    names it, an account leaves the decision to its policies, and those that bound a role's session do so here as well.
+    """
     root = _ROOT.fullmatch(principal)
     name = principal if root is None else root[1]
-    return any(identity.name == name for identity in call.principal.identities)
+    if not any(identity.name == name for identity in call.principal.identities):
+        return False
+    if call.principal.permissions is None:
+        return True
+    action = f"kms:{operation}"
+    statement = {"Effect": "Allow", "Principal": {"AWS": principal}, "Action": action, "Resource": "*"}
+    keys = {**_condition_keys(call, key, context), "aws:ResourceAccount": key.name.account}
+    # As the caller's own: a grant reaches into other accounts without a word of theirs.
+    policy = json.dumps({"Version": "2012-10-17", "Statement": statement})
+    return call.decide(action, key.arn, call.account, policy, keys, policy_decides=True).allowed
 
 
 def _allows_context(grant: Grant, context: Mapping[str, str]) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 
 from redrive.access.policy import NOT_ALLOWED
 from redrive.aws.kit.call import Call
-from redrive.aws.kms.access import KeyAccess, check_enabled, covers, is_of
+from redrive.aws.kms.access import KeyAccess, check_enabled, covers, may_as
 from redrive.aws.kms.errors import PAGES, denied, dry_run, error, not_found, not_valid, unsupported
 from redrive.aws.kms.records import AGREES, ENCRYPTS, GRANT, MACS, SIGNS, Grant, KmsKey
 from redrive.aws.wire.shapes import Structure
@@ -116,15 +116,15 @@ class Granting:
         grant = await self._grant_to_retire(call, params)
         if params.get("DryRun"):
             raise dry_run()
-        may_retire = (grant.retirer and is_of(grant.retirer, call)) or (
-            "RetireGrant" in grant.operations and is_of(grant.grantee, call)
-        )
         arn = _arn_of(grant)
         refusal = call.first_denial("kms:RetireGrant", [arn])
         if refusal is not None:
             raise denied(call.principal.name, "kms:RetireGrant", arn, refusal)
-        if not may_retire:
-            await self._access.check(call, await self._access.find_key(call, arn), "RetireGrant")
+        key = await self._access.find_key(call, arn)
+        if not may_as(grant.retirer, call, key, "RetireGrant"):
+            grants = await self._access.check(call, key, "RetireGrant")
+            if grants and grant not in grants:  # a grant lets its grantee retire that one alone
+                raise denied(call.principal.name, "kms:RetireGrant", arn, NOT_ALLOWED)
         await self._documents.remove(GRANT, _document_key(grant))
         return {}
 
