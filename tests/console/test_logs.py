@@ -62,6 +62,7 @@ async def test_events_are_found_by_pattern_and_time() -> None:
         assert "at last" not in await page(visitor, name="g", pattern='{ $.status = "FAILURE" }')
         assert "old line" in await page(visitor, name="g", until="2026-01-01T01:00")
         assert "old line" not in await page(visitor, name="g", since="2026-01-01T01:00")
+        assert "old line" in await page(visitor, name="g", since="2026-01-01T01:00+02:00")
         for unusable in ({"since": "tomorrow"}, {"after": "x"}):
             assert "cannot be used" in await page(visitor, name="g", **unusable)
         assert "Invalid filter pattern" in await page(visitor, name="g", pattern="{ $.a = ")

@@ -342,11 +342,12 @@ def time_range(visit: Visit) -> Range:
 
 
 def _moment(text: str) -> int | None:
-    """The moment (ms) of a typed date and time, in UTC; None: nothing was typed. Raises Unusable."""
+    """The moment (ms) of a typed date and time, in UTC unless it has a zone; None: nothing was typed. Raises Unusable."""
     if not text:
         return None
     try:
-        return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() * 1000)
+        moment = datetime.fromisoformat(text)
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError):
         raise Unusable(f"{text[:40]!r} is not a time like 2026-11-22T05:00.") from None
 
