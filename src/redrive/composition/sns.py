@@ -78,6 +78,7 @@ def extension(core: Core, sns_parts: Sequence[SnsPart], encryption: Encryption |
         return Response(200, core.pair.pem, "application/x-pem-file")
 
     async def subscription_token(request: Request) -> Response:
+        """The latest token for the confirmation of a subscription, for its owner or, without `auth`, for anybody."""
         arn = unquote(request.path.removeprefix(f"{_TOKENS}/"))
         try:
             caller = await core.authentication.caller(request, "sns")

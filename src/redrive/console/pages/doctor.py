@@ -71,10 +71,10 @@ async def checks_of_node(visit: Visit) -> list[Check]:
 
 async def checks_of_scope(visit: Visit, owner: ResourceName) -> list[Check]:
     """The checks of an account's region: what loses its failures, and what forgets them too soon."""
-    return [await _unwired(visit, owner), await _forgetful(visit, owner)]
+    return [await _without_dead_letter_queue(visit, owner), await _forgotten_sooner(visit, owner)]
 
 
-async def _unwired(visit: Visit, owner: ResourceName) -> Check:
+async def _without_dead_letter_queue(visit: Visit, owner: ResourceName) -> Check:
     """The pushed subscriptions of an account and region whose messages are lost when their attempts run out."""
     resources = visit.engine.resources
     subscriptions = await resources.subscriptions.of_account(owner.account, owner.region, limit=LOOKED_AT)
@@ -91,7 +91,7 @@ async def _unwired(visit: Visit, owner: ResourceName) -> Check:
     )
 
 
-async def _forgetful(visit: Visit, owner: ResourceName) -> Check:
+async def _forgotten_sooner(visit: Visit, owner: ResourceName) -> Check:
     """The dead-letter queues that keep letters no longer than their sources keep messages.
 
     Dead letters keep the moment that they were sent at, so a queue that keeps as long forgets them sooner.

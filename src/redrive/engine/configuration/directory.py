@@ -43,8 +43,8 @@ class Directory:
         """Read from and write to this store; new documents begin at these versions (`Runtime.first_version`)."""
         self._store = store
         self.first_version = first_version
-        self._memory: dict[Key, tuple[int, Any]] = {}
-        self._changes = 0
+        self._memory: dict[Key, tuple[int, Any]] = {}  # version and value
+        self._changes = 0  # noted so far: tells whether one came during a read
         self._forget_followers: list[Callable[[str, str], None]] = []
         self._write_followers: list[Callable[[str, str, object | None], None]] = []
 

@@ -28,7 +28,7 @@ class Publisher:
         self._store = store
         self._clock = clock
         self._notifier = notifier
-        self._measure = counters
+        self._counters = counters
         self._listeners = listeners
 
     async def send(
@@ -58,7 +58,7 @@ class Publisher:
     def _count(self, queue: Queue, messages: Sequence[Message], now: int) -> None:
         """Count messages that were sent, and tell the listeners."""
         body_bytes = sum([bytes_of(message.body) for message in messages])
-        counters = self._measure.queue(queue)
+        counters = self._counters.queue(queue)
         counters.messages_sent += len(messages)
         counters.bytes_sent += body_bytes
         self._listeners.queues.sent(queue, len(messages), body_bytes, now)

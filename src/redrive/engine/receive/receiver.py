@@ -43,7 +43,7 @@ class Receiver:
         self._runtime = runtime
         self._queues = queues
         self._notifier = notifier
-        self._measure = counters
+        self._counters = counters
         self._listeners = listeners
         self._flights = InFlightEstimate(store, runtime)
         self._closing = False
@@ -121,7 +121,7 @@ class Receiver:
 
     def _leave(self, queue: Queue, due_at: int | None, now: int) -> None:
         """Count an empty receive; a receiver who goes on waiting looks again when the next delivery falls due."""
-        self._measure.queue(queue).empty_receives += 1
+        self._counters.queue(queue).empty_receives += 1
         self._listeners.queues.received(queue, 0, now)
         if due_at is not None:
             self._notifier.remind(queue.id, due_at)
@@ -150,7 +150,7 @@ class Receiver:
         )
         if number := len(claimed.deliveries):
             self._flights.add(queue.id, number)
-            self._measure.queue(queue).messages_received += number
+            self._counters.queue(queue).messages_received += number
         self._count_ends(queue, claimed, target)
         return claimed
 
@@ -178,7 +178,7 @@ class Receiver:
         """Count and tell of the messages that expired, or had too many receives, when the store looked for others."""
         if not (claimed.expired or claimed.dropped or claimed.dead_lettered):
             return
-        counters = self._measure.queue(queue)
+        counters = self._counters.queue(queue)
         counters.messages_expired += claimed.expired
         counters.messages_dropped += claimed.dropped
         if claimed.expired or claimed.dropped:

@@ -33,7 +33,7 @@ class Settler:
         self._queues = queues
         self._notifier = notifier
         self._flights = in_flight
-        self._measure = counters
+        self._counters = counters
         self._listeners = listeners
 
     async def delete(
@@ -51,7 +51,7 @@ class Settler:
         now = self._clock.now()
         settled = await self._settle(queue, settlements, now, strict_lease=strict_lease)
         ended_count = self._count_ended(queue, settled)
-        self._measure.queue(queue).messages_deleted += len(claims)
+        self._counters.queue(queue).messages_deleted += len(claims)
         self._listeners.queues.deleted(queue, len(claims), now)
         if queue.ordered and ended_count:  # a group's next may be claimed now
             self._notifier.announce(queue.id, ended_count)
@@ -84,7 +84,7 @@ class Settler:
         now = self._clock.now()
         settled = await self._settle(queue, settlements, now, strict_lease=strict_lease)
         ended_count = self._count_ended(queue, settled)
-        counters = self._measure.queue(queue)
+        counters = self._counters.queue(queue)
         if target is None:
             counters.messages_dropped += ended_count
             self._listeners.queues.dropped(queue, ended_count, DeadLetterReason.REJECTED, now)

@@ -233,7 +233,7 @@ class ChosenMoves:
         self._queues = resources.queues
         self._targets = RedriveTargets(resources)
         self._notifier = notifier
-        self._measure = counters
+        self._counters = counters
 
     async def move(
         self,
@@ -265,7 +265,7 @@ class ChosenMoves:
             targets = await self._targets.of_numbers(letter.origin for letter in letters)
             request = replace(request, origins=targets)
         moved = await self._messages.move(replace(request, bodies=bodies or {}))
-        self._measure.queue(source).messages_redriven += moved.total
+        self._counters.queue(source).messages_redriven += moved.total
         return self._announce(moved)
 
     async def set_aside(self, source: Queue, seqs: Sequence[int]) -> Moved:

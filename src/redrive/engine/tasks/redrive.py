@@ -78,7 +78,7 @@ class Redriver:
         self.plan = self._planner.plan
         self._canary = Canary(store, runtime.clock)
         self._notifier = notifier
-        self._measure = counters
+        self._counters = counters
         self._tasks = LeasedTasks(runtime, resources.documents, TASK)
 
     async def start(
@@ -345,7 +345,7 @@ class Redriver:
             moved = await self._move_finds(task, choice, request)
         else:
             moved = await self._store.move(request)
-        self._measure.queue(source).messages_redriven += 0 if task.keeps_origin else moved.total
+        self._counters.queue(source).messages_redriven += 0 if task.keeps_origin else moved.total
         for queue_id, number in moved.per_queue.items():
             self._notifier.announce(queue_id, number)
         return moved
