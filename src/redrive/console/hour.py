@@ -76,12 +76,7 @@ class Hour(NamedTuple):
         return sparkline(periods, words) if any(periods) else None
 
     def line_chart(self, lines: Mapping[str, Sequence[Series]], *, sums: bool = False) -> TimeChart | None:
-        """Lines with the samples of some series each, minute by minute; None: there is nothing but zeros.
-
-        Args:
-            lines: The series that each adds up, by its label.
-            sums: Whether the values are added up, and not how many there are.
-        """
+        """Lines that add up some series each, minute by minute: their samples, or values (`sums`); None: all are 0."""
         whole_until = self.until - MINUTE_MS  # the minute that has not ended says too little
         points = {}
         for label, series in lines.items():

@@ -94,9 +94,7 @@ class Engine:
     def add_listener(self, listener: Listener, *names: str) -> None:
         """Tell a listener what happens, before `open`.
 
-        Args:
-            listener: The listener.
-            names: The dialects of the topics, and the names of the profiles, whose facts it hears; none: all.
+        It hears facts of topics of the dialects, and of the profiles, that `names` has; none: all.
         """
         self._refuse_once_open()
         self.parts.listeners.add(listener, *names)

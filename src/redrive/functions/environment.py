@@ -219,12 +219,7 @@ class Environment:
     # ---- an invocation ----------------------------------------------------------------------------------
 
     async def invoke(self, invocation: Invocation, init_ms: float | None) -> InvocationResult:
-        """Run one invocation.
-
-        Args:
-            invocation: What is called.
-            init_ms: How long the environment took to start, if it was started for this.
-        """
+        """Run one invocation; `init_ms`: how long the environment took to start, if it was started for this."""
         ended: asyncio.Future[InvocationResult] = asyncio.get_running_loop().create_future()
 
         def take(result: InvocationResult) -> None:

@@ -72,8 +72,7 @@ class RuntimeApi:
     async def open(self, is_own: Callable[[Address, Address], bool]) -> str:
         """Listen on a free port of loopback, which the whole machine reaches; `host:port`.
 
-        Args:
-            is_own: Whether the process made a connection, by the address that it comes from and the one it leads to.
+        `is_own` tells by the addresses that a connection comes from, and leads to, whether the process made it.
         """
         self._is_own = is_own
         listener = socket.create_server(("127.0.0.1", 0))

@@ -147,13 +147,7 @@ def _next_at(circuit: OpenCircuit | None, at: int) -> int:
 
 
 def forecast(schedule: RetrySchedule, attempt_ms: int, outage_ms: int) -> Iterator[str]:
-    """Say how it ends by the published waits; then how else it can end, where jitter decides that.
-
-    Args:
-        schedule: The schedule.
-        attempt_ms: How long each attempt takes.
-        outage_ms: How long the endpoint is down, from the publication on.
-    """
+    """Say how an outage from the publication on ends by the published waits; then how else it can, by jitter."""
     nominal = outage(schedule, attempt_ms, outage_ms)
     yield f"Down for {show_duration(outage_ms)}: {_sentence(nominal, schedule)}"
     fates = {(nominal.end, nominal.attempts)}

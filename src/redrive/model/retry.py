@@ -157,12 +157,7 @@ class RetrySchedule:
         return retries if self.attempts_max is None else min(retries, self.attempts_max - 1)
 
     def delay_ms(self, attempt: int, rng: random.Random) -> int | None:
-        """The wait after failed attempt number `attempt`, with jitter; None when no retry is left.
-
-        Args:
-            attempt: From 1, the first attempt.
-            rng: Where the jitter comes from; the same seed gives the same waits.
-        """
+        """The wait after failed attempt number `attempt`, from 1, with jitter from `rng`; None when no retry is left."""
         step = self.step(attempt)
         return None if step is None else rng.randint(step.earliest_ms, step.latest_ms)
 

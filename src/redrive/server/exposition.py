@@ -239,14 +239,7 @@ def labels(pairs: Pairs) -> str:
 
 
 def family(name: str, kind: str, help_text: str, samples: Iterable[Sample]) -> list[str]:
-    """The lines of a family.
-
-    Args:
-        name: Of all its samples.
-        kind: `counter` or `gauge`.
-        help_text: On one line.
-        samples: In the order that they are written in.
-    """
+    """The lines of a family, in the order of its samples; its kind is `counter` or `gauge`."""
     return [*_head(name, kind, help_text), *[f"{name}{label_text} {value}" for label_text, value in samples]]
 
 

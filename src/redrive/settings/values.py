@@ -185,13 +185,9 @@ def address_of(addresses: Mapping[str, str], resource: str) -> str | None:
 
 
 def aws_endpoint_of(endpoints: Mapping[str, str], arn: str) -> str | None:
-    """The server of a function or a stream, by the nearest entry; None: the settings do not say.
+    """The server of the function or stream with an ARN, by the nearest entry; None: the settings do not say.
 
     Nearest is the ARN itself, then that of the function without its version or alias, then the service.
-
-    Args:
-        endpoints: As `read_aws_endpoints` gives them.
-        arn: `arn:…:lambda:REGION:ACCOUNT:function:NAME[:QUALIFIER]`, or of any other resource.
     """
     parts = arn.split(":")
     unqualified = ":".join(parts[:_FUNCTION_PARTS])

@@ -266,12 +266,7 @@ class AwsClient:
             return INVALID.verdict(response=str(error))
 
     async def call(self, address: ResourceAddress, push_request: PushRequest) -> AwsAnswer | Verdict:
-        """Make a signed call; its answer, or the verdict where there is none.
-
-        Args:
-            address: Where to.
-            push_request: The call: its endpoint is the URL, its time is for everything.
-        """
+        """Make a signed call of an endpoint, a URL, at an address; its answer, or the verdict where there is none."""
         try:
             async with asyncio.timeout(push_request.timeout_ms / 1000):
                 keys = address.keys or await self._credentials.current()

@@ -181,13 +181,8 @@ class LogSink(Protocol):
     """A sink of log lines."""
 
     def write(self, group: ResourceName, stream: str, at: int, message: str, rounds: int = 0) -> None:
-        """Hand in a line; it is on disk some seconds later. Group and stream are made where they are missing.
+        """Hand in a line (`LogEvent`) that was said `at` a moment (ms); it is on disk some seconds later.
 
-        Args:
-            group: The group's name.
-            stream: The stream's.
-            at: When it was said (ms).
-            message: The line.
-            rounds: See `LogEvent.rounds`.
+        Group and stream are made where they are missing; for `rounds` see `LogEvent`.
         """
         ...

@@ -36,10 +36,7 @@ class Publisher:
     ) -> list[Enqueued]:
         """Send messages to one queue, in their order; all of them are on disk when this returns.
 
-        Args:
-            queue: Where.
-            messages: What.
-            death: What makes the only message a dead letter; None: they are not dead letters.
+        `death` is what makes the only message a dead letter; None: they are not dead letters.
         """
         now = self._clock.now()
         new_deliveries = [_arrival(queue, message, now) for message in messages]

@@ -100,10 +100,7 @@ async def enqueue(
 ) -> list[list[Enqueued]]:
     """Add the deliveries of several calls; a repetition within its deduplication period answers the original.
 
-    Args:
-        connection: Of the caller's own.
-        calls: The deliveries.
-        by_values: All of them are of one queue on Citus: see `inserting`.
+    `by_values`: all of them are of one queue on Citus (see `inserting`).
     """
     async with connection.transaction():
         all_of_them = [new_delivery for new_deliveries in calls for new_delivery in new_deliveries]
@@ -292,12 +289,9 @@ _Original = tuple[bytes, int]  # message, place
 async def remember(
     connection: Connection, memories: Sequence[Memory], *, by_values: bool = False
 ) -> list[Enqueued]:
-    """Remember each of these keys; whether it was known, and if so the original's answer.
+    """Remember each of these keys; whether it was known, and if so the original's answer. Runs in a transaction.
 
-    Args:
-        connection: In a transaction.
-        memories: The keys.
-        by_values: All of them are of one queue on Citus: see `inserting`.
+    `by_values`: all of them are of one queue on Citus (see `inserting`).
     """
     first: dict[_Key, Memory] = {}
     for memory in memories:
