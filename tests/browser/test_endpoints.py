@@ -40,7 +40,7 @@ def test_an_endpoint_that_is_back_is_lifted_and_another_tab_sees_it(
         screen.size(width)
         assert screen.run(_BEHIND_THE_EDGE) <= 0, width
     assert "Client error 404" in screen.text("tr[data-row]")
-    until = screen.find("td[data-label='Next try'] time").get_attribute("datetime") or ""
+    until = screen.find("td[data-label='Next attempt'] time").get_attribute("datetime") or ""
     assert int(datetime.fromisoformat(until).timestamp()) == rested_at + REST_SECONDS
     since = screen.find("tr[data-row] time").get_attribute("datetime") or ""
     assert int(datetime.fromisoformat(since).timestamp()) == rested_at

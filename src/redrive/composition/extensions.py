@@ -317,7 +317,7 @@ class ExtensionRegistry:
                 clock = self._core.runtime.clock
                 await clock.sleep_until(clock.now() + _RETRY_MS)
             except Exception:  # a fault of ours: the next news, or the next request, tries again
-                logger.exception("services.unopened: work of other nodes is not resumed here yet")
+                logger.exception("services.unopened: background work is not resumed here yet")
 
     async def open_all(self) -> None:
         """Make all extensions that are not made yet."""

@@ -148,5 +148,5 @@ class Worker(Siblings):
                     await retire(RETIREMENT_SECONDS)
                     break
         else:
-            logger.warning("worker.orphaned: the supervisor is gone, and so this worker ends")
+            logger.warning("worker.orphaned: the supervisor is gone; this worker exits")
         stop.set()

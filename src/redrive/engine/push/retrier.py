@@ -80,12 +80,14 @@ class SettleRetrier:
     def _warn_once(self, error: StoreUnavailable) -> None:
         if not self._told:
             self._told = True
-            logger.warning("dispatch.unsettled error=%s: outcomes are kept until their leases end", error)
+            logger.warning(
+                "dispatch.unsettled error=%s: outcomes wait for the store until their leases end", error
+            )
 
     def _say_that_it_is_back(self) -> None:
         if self._told:
             self._told = False
-            logger.warning("dispatch.settled: the store takes the outcomes that were kept for it")
+            logger.warning("dispatch.settled: the outcomes that waited are stored")
 
 
 async def _pause(milliseconds: int) -> None:

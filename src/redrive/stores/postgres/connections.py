@@ -292,5 +292,5 @@ def _is_of_another_node(error: BaseException) -> bool:
 
 
 def _not_taken(error: asyncpg.PostgresError) -> NotTaken:
-    logger.error("store.not_taken error=%s: nothing of it was kept", describe(error))
+    logger.error("store.not_taken error=%s: nothing of it was stored", describe(error))
     return NotTaken(f"the store did not take it: {describe(error)}")

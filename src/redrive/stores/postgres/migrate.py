@@ -122,7 +122,7 @@ async def drop_outdated(connection: Connection) -> bool:
     try:
         for name in outdated:
             await connection.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}", timeout=_LONG_SECONDS)
-            logger.info("store.index_dropped name=%s: only older versions looked at it", name)
+            logger.info("store.index_dropped name=%s: only older versions used it", name)
     finally:
         if not connection.is_closed():
             await connection.execute(_UNLOCK)

@@ -298,5 +298,5 @@ def _deliver(call: _WriteCall, result: object) -> None:
 
 
 def _refuse(call: _WriteCall, error: apsw.Error) -> None:
-    logger.error("store.unavailable error=%s: nothing of this call was kept", error)
+    logger.error("store.unavailable error=%s: nothing of this call was stored", error)
     _deliver(call, StoreUnavailable(f"the store did not take it: {error}"))

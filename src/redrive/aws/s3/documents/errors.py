@@ -90,7 +90,7 @@ def aborted() -> AwsError:
 
 
 def _content_lost(lost: ContentLost) -> AwsError:
-    logger.error("s3.content_lost file=%s: an object names it, and it is not in the blob store", lost)
+    logger.error("s3.content_lost file=%s: an object refers to it, but it is not in the blob store", lost)
     text = "The operation is not valid for the object's state: its content is not in the blob store any more."
     return error("InvalidObjectState", text, 403)
 

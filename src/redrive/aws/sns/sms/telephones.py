@@ -158,7 +158,7 @@ class Telephones:
     async def receive(self, number: str, text: str) -> None:
         """Handle a text from a telephone: a word like STOP opts out of all senders that have written to it."""
         if text.strip(_AROUND).upper() not in STOP_WORDS:
-            logger.debug("sms.heard number=%s: not a word that opts out", number)
+            logger.debug("sms.heard number=%s: not an opt-out keyword", number)
             return
         correspondents = await self._documents.find(CORRESPONDENT, _digits(number) + "/")
         for account, region in correspondents:
