@@ -105,6 +105,13 @@ def test_blobs_lie_beside_the_file_of_the_store(store: str, folder: str) -> None
     assert Settings(store=store, blob_store="elsewhere").blobs_at == "elsewhere"
 
 
+@pytest.mark.parametrize("text", ["x", "-1", "²"])
+def test_a_number_is_refused_in_words(text: str) -> None:
+    """A superscript ended the start with a traceback."""
+    with pytest.raises(SettingsInvalid, match="port must be a number"):
+        read_settings({}, {"REDRIVE_PORT": text}, None)
+
+
 def test_push_services_are_named_by_their_urls(tmp_path: Path) -> None:
     assert set(PUSH_SERVICES) == set(URLS)
     file = tmp_path / "redrive.toml"

@@ -107,7 +107,7 @@ def _convert(name: str, value: object, kind: type) -> str | int | bool:
             raise SettingsInvalid(f"{name} must be true or false, not {text!r}")
         return text.lower() in ("true", "1")
     if kind is int:
-        if not text.isdigit():
+        if not text.isdecimal():  # which excepts superscripts, as `int` does
             raise SettingsInvalid(f"{name} must be a number, not {text!r}")
         return int(text)
     return (
