@@ -234,7 +234,7 @@ class DeploymentRun:
         """A document's value; what its expressions are about is asked for before.
 
         Raises:
-            NeededFirst: It is to be made before.
+            NeededFirst: A resource that they are about has to be made before.
         """
         for _ in range(RESOURCES_MAX):
             try:
