@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.aws.stage import ACCOUNT, Key, Refused, Stage, allow, on_stage, policy
+from tests.aws.stage import ACCOUNT, REGION, Key, Refused, Stage, allow, on_stage, policy
 
 CLOUDFORMATION: Final = {"Service": "cloudformation.amazonaws.com"}
 OWN: Final = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
@@ -221,5 +221,60 @@ def test_a_refusal_names_who_was_refused() -> None:
         with pytest.raises(Refused, match="iam:PassRole on resource") as refused:
             await stage.call(ann, "cloudformation", "CreateStack", **create)
         assert "AccessDenied" in refused.value.code
+
+    on_stage(play)
+
+
+TAKEN: Final[dict[str, dict[str, Any]]] = {
+    "AWS::Logs::LogGroup": {"LogGroupName": "theirs"},
+    "AWS::SSM::Parameter": {"Name": "theirs", "Type": "String", "Value": "new"},
+    "AWS::IAM::ManagedPolicy": {
+        "ManagedPolicyName": "theirs",
+        "PolicyDocument": json.loads(policy(allow("sqs:*"))),
+    },
+    "AWS::KMS::Alias": {"AliasName": "alias/theirs"},
+}
+
+
+@pytest.mark.parametrize("is_update", [False, True], ids=["creation", "replacement"])
+@pytest.mark.parametrize("kind", TAKEN)
+def test_a_rollback_leaves_what_the_stack_did_not_create(kind: str, *, is_update: bool) -> None:
+    """A name that is taken fails the stack: what has it is somebody else's, with all that is in it."""
+
+    async def play(stage: Stage) -> None:
+        key = (await stage.call(stage.root, "kms", "CreateKey"))["KeyMetadata"]["KeyId"]
+        theirs = {
+            "logs": ("CreateLogGroup", {"logGroupName": "theirs"}),
+            "ssm": ("PutParameter", {"Name": "theirs", "Type": "String", "Value": "old"}),
+            "iam": ("CreatePolicy", {"PolicyName": "theirs", "PolicyDocument": policy(allow("sns:*"))}),
+            "kms": ("CreateAlias", {"AliasName": "alias/theirs", "TargetKeyId": key}),
+        }
+        for service, (operation, params) in theirs.items():
+            await stage.call(stage.root, service, operation, **params)
+        properties = TAKEN[kind] | ({"TargetKeyId": key} if kind == "AWS::KMS::Alias" else {})
+        name = next(iter(properties))
+        own = {**properties, name: f"{properties[name]}-not"}
+        for operation, first in (
+            ("CreateStack", own if is_update else properties),
+            ("UpdateStack", properties),
+        ):
+            body = template(X={"Type": kind, "Properties": first})
+            stack = {"StackName": "s", "TemplateBody": body, "Capabilities": NAMED}
+            await stage.call(stage.root, "cloudformation", operation, **stack)
+            reached = await status(stage, stage.root)
+            if not is_update:
+                break
+        assert reached == ("UPDATE_ROLLBACK_COMPLETE" if is_update else "ROLLBACK_COMPLETE")
+        for service, operation, params in (
+            (
+                "logs",
+                "ListTagsForResource",
+                {"resourceArn": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:theirs"},
+            ),
+            ("ssm", "GetParameter", {"Name": "theirs"}),
+            ("iam", "GetPolicy", {"PolicyArn": f"arn:aws:iam::{ACCOUNT}:policy/theirs"}),
+            ("kms", "DescribeKey", {"KeyId": "alias/theirs"}),
+        ):
+            await stage.call(stage.root, service, operation, **params)  # none of them is gone
 
     on_stage(play)

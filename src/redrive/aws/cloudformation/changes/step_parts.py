@@ -31,6 +31,7 @@ from redrive.aws.cloudformation.types.resource_type import Act, ResourceType
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.service import service_of
 from redrive.aws.wire.errors import AwsError
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.engine import Engine
 from redrive.engine.resources import Draft
 from redrive.model.names import id_text
@@ -65,15 +66,36 @@ class AttemptRefused(Exception):  # noqa: N818 - an outcome
 
     Attributes:
         reason: As it stands in events.
-        is_foreign: The resource exists, and this stack did not create it.
+        is_uncreated: Nothing was created: what has the resource's name, if anything, is not this stack's.
         physical_id: Of a resource that was created nevertheless; empty: none was.
     """
 
-    def __init__(self, reason: str, *, is_foreign: bool = False, physical_id: str = "") -> None:
+    def __init__(self, reason: str, *, is_uncreated: bool = False, physical_id: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
-        self.is_foreign = is_foreign
+        self.is_uncreated = is_uncreated
         self.physical_id = physical_id
+
+
+_READS: Final = ("Describe", "Get", "Head", "List")
+
+
+class _CountedCalls:
+    """The calls of one attempt.
+
+    Attributes:
+        changes: How many that change something were carried out.
+    """
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self.changes = 0
+
+    async def ask(self, service: str, operation: str, *, in_region: Any = "", **params: Any) -> Structure:
+        """Call an operation; see `Ask`."""
+        answer = await self._ask(service, operation, in_region=in_region, **params)
+        self.changes += not operation.startswith(_READS)
+        return answer
 
 
 class StepParts:
@@ -136,21 +158,22 @@ class StepParts:
     async def _attempt(self, kind: ResourceType, act: Act, spec: ResourceSpec) -> ResourceState:
         """Carry out a part of a step; raises AttemptRefused if it cannot be done."""
         call_id = id_text(self._runtime.message_id())
+        calls = _CountedCalls(self._ask)
         try:
             properties = await resolve_references(spec.properties, self._ask)
             if properties != spec.properties:  # what a reference stands for is text, also of a number
                 properties = kind.schema.typed(properties)
-            action = act(self._ask, replace(spec, properties=properties))
+            action = act(calls.ask, replace(spec, properties=properties))
             resource_state: ResourceState = await (self._unless_over(action) if kind.waits else action)
         except AwsError as error:
             token = id_text(self._runtime.message_id())
             reason = reason_of(kind.service, error, call_id, token)
-            is_foreign = error.code == "AlreadyExists" and not spec.may_exist
-            raise AttemptRefused(reason, is_foreign=is_foreign) from None
+            raise AttemptRefused(reason, is_uncreated=not (spec.may_exist or calls.changes)) from None
         except FailedAfterCreation as failure:
             raise AttemptRefused(str(failure), physical_id=failure.physical_id) from None
         except TemplateInvalid as refusal:
-            raise AttemptRefused(str(refusal)) from None
+            is_uncreated = not (spec.may_exist or calls.changes)
+            raise AttemptRefused(str(refusal), is_uncreated=is_uncreated) from None
         return resource_state
 
     async def _unless_over(self, action: Awaitable[ResourceState]) -> ResourceState:

@@ -111,7 +111,7 @@ class Steps(StepParts):
         try:
             resource_state = await self._attempt(kind, kind.create, spec)
         except AttemptRefused as refusal:
-            if refusal.is_foreign:  # nothing was created that a rollback could remove
+            if refusal.is_uncreated:  # a rollback would remove what has the name already
                 after = replace(after, name="")
             events = []
             if refusal.physical_id:
@@ -226,7 +226,7 @@ class Steps(StepParts):
                 kind, kind.create, self._spec(after, may_exist=attempt is not None)
             )
         except AttemptRefused as refusal:
-            if refusal.is_foreign:
+            if refusal.is_uncreated:
                 after = replace(after, name=before.name)
             failed = replace(after, physical_id=before.physical_id)
             await self._raise_failed(failed, "UPDATE_FAILED", refusal.reason)
