@@ -15,7 +15,7 @@ from redrive.runtime.simulated import SimulatedClock
 from redrive.settings import SettingsInvalid
 
 #: A process outlives leaps of a simulated clock, and with it its credentials: a hundred years.
-_SIMULATED_SECONDS: Final = 100 * SERVICE_SECONDS
+_SIMULATED_SECONDS: Final = 100 * 365 * 24 * 60 * 60
 
 
 def prepare(core: Core) -> Setting:

@@ -256,6 +256,18 @@ def test_a_creation_with_tags_needs_the_right_to_tag(word: str, params: dict[str
     on_stage(play)
 
 
+def test_an_object_with_tags_needs_the_right_to_tag() -> None:
+    async def play(stage: Stage) -> None:
+        await stage.call(stage.root, "s3", "CreateBucket", Bucket="files")
+        ann = await stage.user("ann", allow("s3:*"), deny("s3:PutObjectTagging"))
+        content = {"Bucket": "files", "Key": "k", "Body": b"x"}
+        refused = await stage.refusal(ann, "s3", "PutObject", **content, Tagging="team=red")
+        assert refused == "AccessDenied: Access Denied"
+        await stage.call(ann, "s3", "PutObject", **content)
+
+    on_stage(play)
+
+
 @pytest.mark.parametrize("word", ["User", "Group"])
 def test_a_move_to_another_path_needs_the_right_there(word: str) -> None:
     """A path is what `aws:PrincipalArn` and delegations tell teams apart by."""

@@ -5,10 +5,12 @@ from urllib.parse import urlencode
 import pytest
 
 from redrive.access.secret import account_in, lasting_key_id, temporary_key_id
+from redrive.functions.environment import RENEWED_MS
 from redrive.model.http import Request
 from redrive.model.names import ResourceName
 from tests.aws.stage import ACCOUNT, HOST, OTHER, REGION, Key, Stage, allow, key_of, on_stage, policy, signed
 
+LONGEST_SECONDS = 900  # of an invocation
 ROOT = {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}
 STRANGERS = {"AWS": f"arn:aws:iam::{OTHER}:root"}
 SERVICE = {"Service": "lambda.amazonaws.com"}
@@ -252,9 +254,10 @@ def test_functions_get_credentials_of_their_role() -> None:
         sessions = stage.server.core.sessions
         made_up = f"arn:aws:iam::{ACCOUNT}:role/made-up"
         before = await sessions.for_function(made_up, "billing", ACCOUNT, REGION)
-        credentials = Key(before.access_key_id, before.secret, before.token)
-        assert (await who(stage, credentials))[1] == f"arn:aws:iam::{ACCOUNT}:root"  # nobody has roles here
+        account_key = Key(before.access_key_id, before.secret, before.token)
+        assert (await who(stage, account_key))[1] == f"arn:aws:iam::{ACCOUNT}:root"  # nobody has roles here
         role = await stage.role("worker", SERVICE)
+        assert await stage.refusal(account_key, "sts", "GetCallerIdentity") == INVALID
         made = await sessions.for_function(role, "billing", ACCOUNT, REGION, 900)
         credentials = Key(made.access_key_id, made.secret, made.token)
         assert (await who(stage, credentials))[1] == f"arn:aws:sts::{ACCOUNT}:assumed-role/worker/billing"
@@ -265,6 +268,12 @@ def test_functions_get_credentials_of_their_role() -> None:
         made_up_now = Key(after.access_key_id, after.secret, after.token)
         assert await stage.refusal(made_up_now, "sts", "GetCallerIdentity") == INVALID
         await stage.advance(900)
+        assert await stage.refusal(credentials, "sts", "GetCallerIdentity") == EXPIRED
+        usual = await sessions.for_function(role, "billing", ACCOUNT, REGION)
+        await stage.advance(RENEWED_MS // 1000 + LONGEST_SECONDS)
+        credentials = Key(usual.access_key_id, usual.secret, usual.token)
+        assert (await who(stage, credentials))[0] == ACCOUNT  # as long as a process may need them
+        await stage.advance(36 * 60 * 60)
         assert await stage.refusal(credentials, "sts", "GetCallerIdentity") == EXPIRED
 
     on_stage(play)

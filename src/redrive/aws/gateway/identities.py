@@ -97,6 +97,9 @@ class Identities:
             user = await self.user(session.account, session.user, session.unique_id or None)
             return None if user is None else replace(user, session=session)
         if not session.role:
+            # A service's session, which alone has a name, stands for the account as long as that has no users or roles.
+            if session.name and self.restricts and await self.has_any(session.account):
+                return None
             return replace(account_root(session.account), session=session)
         role = await self.role(session.role)
         if role is None and self.restricts:
@@ -169,6 +172,8 @@ class Identities:
         if not self.restricts:
             return account_root(account)
         assumed_session = await self.service_session(service, account, role, region)
+        if assumed_session is not None and not assumed_session.role:
+            return account_root(account)
         principal = (
             None if assumed_session is None else await self.session(replace(assumed_session, name=session))
         )
@@ -262,9 +267,9 @@ def _permissions(
     return permissions_of(identity, read(boundary) if boundary else None, session_policies)
 
 
-#: Of credentials that a service hands to a process which it starts for a role. No process lives as long, and none is
-#: given others; they end with the role, and what they may do is asked on each call.
-SERVICE_SECONDS: Final = 365 * 24 * 60 * 60
+#: Of credentials that a service hands to a process which it starts for a role. No process lives as long
+#: (`environment.RENEWED_MS`); they end with the role, too, and what they may do is asked on each call.
+SERVICE_SECONDS: Final = 36 * 60 * 60
 _NO_ROLE_ID: Final = "AROA" + "A" * 17  # the id of a role that is not there
 
 

@@ -171,6 +171,8 @@ class ObjectOperations:
         # `Tagging` is offered here, unlike in other operations.
         other_params = {name: value for name, value in params.items() if name != "Tagging"}
         bucket = await self._access.bucket(call, other_params, "PutObject", key)
+        if params.get("Tagging"):
+            await self._access.bucket(call, other_params, "PutObjectTagging", key)
         check_key(key)
         headers, metadata, tags = headers_of(params), metadata_of(params), object_tags(params)
         checksums, etag = await checksums_and_etag(params, content)
