@@ -3,6 +3,7 @@
 import argparse
 import importlib.util
 import json
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -49,6 +50,8 @@ def register(command: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace) -> int:
     """Tell the story; 0 if everything in it came true."""
+    # The demo's server is a process of its own, which has to end with the demo.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if parsed.stay:
         orders = max(parsed.orders, demo_stay.BAD + 1)
         return demo_stay.stay(orders, lambda text: print(text, flush=True), parsed.port)
