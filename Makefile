@@ -26,7 +26,7 @@ run: $(VENV)/run.stamp ## Start the server; options go in args="--port 5000"
 docs: .site/html/index.html ## Build the documentation as a site with search, which `make run` then shows, in .site/html
 
 # 18 s of a processor, so only if a page has changed or is gone, which its folder tells.
-.site/html/index.html: $(DOCS)/docs.stamp $(wildcard *.md) tests/attack/README.md $(shell find docs examples)
+.site/html/index.html: $(DOCS)/docs.stamp $(wildcard *.md) tests/attack/README.md $(shell find docs/ examples)
 	$(DOCS)/bin/python docs/_site/build.py $(args)
 
 $(DOCS)/docs.stamp: docs/_site/requirements.txt | $(DOCS)/bin/pip
