@@ -106,7 +106,9 @@ class Optimistic(InMemory):
         self._sent += 1
         if self._sent % 5:
             return await self.real.enqueue(new_deliveries)
-        return [Enqueued(one.message_id, self.real._numbers.next(), repeated=False) for one in new_deliveries]
+        return [
+            Enqueued(one.message_id, self.real._id_sequences.next(), repeated=False) for one in new_deliveries
+        ]
 
 
 class Doubling(InMemory):

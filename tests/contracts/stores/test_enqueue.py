@@ -139,7 +139,7 @@ async def test_places_grow_after_a_crash_with_a_gap_that_can_still_be_typed(
     store = await home.open()
     queue_id = await store.new_id()
     (before,) = await Bench(store, queue_id).send("a")
-    monkeypatch.setattr(IdSequences, "give_back", lambda *_: None)  # as if the process had ended here
+    monkeypatch.setattr(IdSequences, "give_back_unused", lambda *_: None)  # as if the process had ended here
     await home.close(store)
     (after,) = await Bench(await home.open(), queue_id).send("b")
     assert before < after <= before + 10_000

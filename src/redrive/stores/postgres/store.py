@@ -329,7 +329,9 @@ class PostgresStore(PostgresTelemetry, NodeStore):
         last = await self.connections.run(
             lambda connection: arrivals.delay(connection, queue_id, delay_ms, after_seq, limit)
         )
-        self._notices.arrived(queue_id)
+        self._notices.arrived(
+            queue_id
+        )  # with a shorter delay, receivers on other nodes may have something now
         return last
 
     @override

@@ -210,14 +210,23 @@ _Key = tuple[int, int, str]
 
 
 async def add_points(connection: Connection, points: Sequence[MetricPoint]) -> None:
-    """Add points to their series: see `TelemetryStore.add_points`. Those that fill gaps change no point that there is."""
-    last_at = {point.series: point.at for point in sorted(points, key=lambda point: point.at)}
+    """Add points to their series: see `TelemetryStore.add_points`. One that `fills` does not change a stored one."""
+    last_at: dict[Series, int] = {}
+    for point in points:
+        last_at[point.series] = max(point.at, last_at.get(point.series, point.at))
+    series_rows = sorted(
+        (series.account, series.region, series.namespace, series.name, _text_of(series), series.id, at)
+        for series, at in last_at.items()
+    )
     async with connection.transaction():
-        series_rows = sorted((*series[:4], _text_of(series), series.id, at) for series, at in last_at.items())
-        await connection.execute(_SERIES, *_columns(series_rows, 7))
-        await connection.execute(_ADD, *_columns(_rows(point for point in points if not point.fills), 7))
-        await connection.execute(_FILL, *_columns(_rows(point for point in points if point.fills), 7))
-        await connection.execute(_ADD_VALUES, *_columns(_values(points), 5))
+        for statement, rows in (
+            (_SERIES, series_rows),
+            (_ADD, _rows(point for point in points if not point.fills)),
+            (_FILL, _rows(point for point in points if point.fills)),
+            (_ADD_VALUES, _values(points)),
+        ):
+            if rows:
+                await connection.execute(statement, *map(list, zip(*rows, strict=True)))
 
 
 async def find_points(connection: Connection, query: PointQuery) -> list[PeriodStatistics]:
@@ -277,11 +286,6 @@ def _values(points: Sequence[MetricPoint]) -> list[tuple[Any, ...]]:
             key = (point.series.id, point.at, point.unit, value)
             counts[key] = counts.get(key, 0) + count
     return [(*key, count) for key, count in sorted(counts.items())]
-
-
-def _columns(rows: Sequence[tuple[Any, ...]], number: int) -> list[list[Any]]:
-    """The rows column by column, as `unnest` wants them."""
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(number)]
 
 
 def _text_of(series: Series) -> str:

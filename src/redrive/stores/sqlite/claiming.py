@@ -72,7 +72,7 @@ def claim(transaction: Transaction, request: ClaimRequest) -> ClaimResult:
     if request.claims_nothing:
         return _send_on(transaction, request)
     if request.attempt_id:
-        repeated = _repeat(transaction, request)
+        repeated = _renew_claims_of_attempt(transaction, request)
         if repeated:
             return ClaimResult(repeated)
     elif request.rate_max is None and request.lease_ms:
@@ -238,8 +238,8 @@ def _apply(transaction: Transaction, request: ClaimRequest, plan: ClaimPlan) -> 
             arrivals.copy(transaction, each, target, request.now, end)
 
 
-def _repeat(transaction: Transaction, request: ClaimRequest) -> list[Delivery]:
-    """The deliveries an earlier claim of the same attempt got, if all are as it left them."""
+def _renew_claims_of_attempt(transaction: Transaction, request: ClaimRequest) -> list[Delivery]:
+    """Renew the leases that an earlier request of the same attempt got, if all are as it left them; else none."""
     cursor = transaction.cursor
     remembered = rows.one(cursor, _ATTEMPT, (request.queue_id, request.attempt_id, request.now))
     if not remembered:

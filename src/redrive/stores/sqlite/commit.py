@@ -60,19 +60,19 @@ class GroupCommit:
         transaction: Transaction,
         *,
         inline: bool,
-        room: DiskReserve | None = None,
+        disk_reserve: DiskReserve | None = None,
         meter: CommitMeter = UNMEASURED,
     ) -> None:
         """Take over a connection, which the caller must not use from now on; calls get its transaction.
 
-        A store in memory, which has no disk to wait for, commits `inline`, on the loop's thread. Without `room` the room
-        on the disk is not checked; `meter` measures the commits that wait for a disk.
+        A store in memory, which has no disk to wait for, commits `inline`, on the loop's thread. Without `disk_reserve`
+        the room on the disk is not checked; `meter` measures the commits that wait for a disk.
         """
         self._connection = connection
         self._transaction = transaction
         self._cursor = transaction.cursor
         self._inline = inline
-        self._room = room
+        self._disk_reserve = disk_reserve
         self._meter = meter
         self._waiting: deque[_WriteCall] = deque()
         self._group: list[tuple[_WriteCall, Any]] = []
@@ -135,7 +135,7 @@ class GroupCommit:
     def _next_group(self) -> None:
         """Run the calls that wait in one transaction, and commit it; on the thread, where there is a disk to wait for."""
         calls = [call for call in self._take_calls() if not call.answer.done()]  # the others were given up
-        if self._room is not None and self._room.is_short:
+        if self._disk_reserve is not None and self._disk_reserve.is_short:
             calls = [call for call in calls if not self._refused(call)]
         if calls and calls[0].deferred and all(call.deferred for call in calls):
             self._run_deferred(calls)
@@ -232,7 +232,9 @@ class GroupCommit:
         A single call gets another transaction where room was made for it on the disk.
         """
         self._undo()
-        may_retry = self._room is not None and isinstance(error, NO_ROOM) and self._room.give_up()
+        may_retry = (
+            self._disk_reserve is not None and isinstance(error, NO_ROOM) and self._disk_reserve.give_up()
+        )
         if len(calls) == 1 and not may_retry:
             _refuse(calls[0], error)
         else:
@@ -243,7 +245,7 @@ class GroupCommit:
 
     def _refused(self, call: _WriteCall) -> bool:
         """Refuse a call that makes the store grow, where there is no room."""
-        refusal = self._room.refusal() if self._room is not None and call.grows else None
+        refusal = self._disk_reserve.refusal() if self._disk_reserve is not None and call.grows else None
         if refusal is not None:
             _deliver(call, refusal)
         return refusal is not None

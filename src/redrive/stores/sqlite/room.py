@@ -50,7 +50,7 @@ class DiskReserve:
         except OSError as error:
             raise StoreUnavailable(f"cannot open {self._file}: {error.strerror}") from error
         self._page_bytes: int = connection.pragma("page_size")
-        self._held = 0
+        self._held_bytes = 0
         self.is_short = False
         self.keep_up(0)
 
@@ -63,7 +63,7 @@ class DiskReserve:
     def keep_up(self, log_pages: int) -> None:
         """Hold more than the log takes now, or take nothing in; on the thread that commits."""
         log_bytes = log_pages * self._page_bytes
-        if not self.is_short and log_bytes + STEP_BYTES > self._held and not self._hold(log_bytes):
+        if not self.is_short and log_bytes + STEP_BYTES > self._held_bytes and not self._hold(log_bytes):
             self._say_short()
 
     def refusal(self) -> StoreUnavailable | None:
@@ -80,10 +80,10 @@ class DiskReserve:
 
     def give_up(self) -> bool:
         """Give the room up for a write that found none, outside of transactions; True: it may be tried again."""
-        held_bytes = self._held
+        held_bytes = self._held_bytes
         if held_bytes:
             os.ftruncate(self._descriptor, 0)
-            self._held = 0
+            self._held_bytes = 0
         if not self.is_short:
             self._say_short()
         return self._copy_log() or held_bytes > 0
@@ -96,13 +96,13 @@ class DiskReserve:
         """Hold as much room as the log takes and two steps more; False if the disk has not that much."""
         needed = log_bytes + 2 * STEP_BYTES
         disk = os.fstatvfs(self._descriptor)
-        if disk.f_bavail * disk.f_frsize < needed - self._held:
+        if disk.f_bavail * disk.f_frsize < needed - self._held_bytes:
             return False
         try:
             os.posix_fallocate(self._descriptor, 0, needed)
         except OSError:
             return False
-        self._held = needed
+        self._held_bytes = needed
         return True
 
     def _has_free_pages(self) -> bool:

@@ -88,8 +88,8 @@ class SqliteStore(SqliteTelemetry, NodeStore):
         self._alone = alone
         self._seal = seal
         self._meter = meter
-        self._held: FileHold | None = None
-        self._room: DiskReserve | None = None
+        self._file_hold: FileHold | None = None
+        self._disk_reserve: DiskReserve | None = None  # None in memory, and for commands
         self._reads = 0  # under way
 
     @override
@@ -103,8 +103,8 @@ class SqliteStore(SqliteTelemetry, NodeStore):
             if self._path:
                 make_private(self._path)
             if self._path and self._alone:
-                self._held = FileHold(self._path)
-                undo.callback(self._held.release)
+                self._file_hold = FileHold(self._path)
+                undo.callback(self._file_hold.release)
             try:
                 self.connection = apsw.Connection(str(self._path) if self._path else ":memory:")
                 undo.callback(self.connection.close)
@@ -130,38 +130,42 @@ class SqliteStore(SqliteTelemetry, NodeStore):
         migrate(self.connection)
         if self._alone and self._seal.prefix:
             documents.reseal(self.connection, self._seal)
-        self._numbers = IdSequences(self.connection)
+        self._id_sequences = IdSequences(self.connection)
         if self._alone:  # so that not even the first queue made costs a commit for its number
-            self._numbers.reserve()
+            self._id_sequences.reserve()
             if self._path:
-                self._room = DiskReserve(self._path, self.connection)
+                self._disk_reserve = DiskReserve(self._path, self.connection)
 
     def _begin(self) -> None:
         """Start what commits, copies the log and reads; a store in memory has but the one connection."""
-        transaction = Transaction(self.connection.cursor(), self._numbers)
+        transaction = Transaction(self.connection.cursor(), self._id_sequences)
         self._commit = GroupCommit(
-            self.connection, transaction, inline=self._path is None, room=self._room, meter=self._meter
+            self.connection,
+            transaction,
+            inline=self._path is None,
+            disk_reserve=self._disk_reserve,
+            meter=self._meter,
         )
         if self._path:
-            keep_up = None if self._room is None else self._room.keep_up
+            keep_up = None if self._disk_reserve is None else self._disk_reserve.keep_up
             self._checkpointer = Checkpointer(self._path, self.connection, keep_up)
-            self._reading = ReadingThread(self._path, "redrive-read")
-            self._looking = ReadingThread(self._path, "redrive-look")
+            self._reading_thread = ReadingThread(self._path, "redrive-read")
+            self._looking_thread = ReadingThread(self._path, "redrive-look")
 
     @override
     async def close(self) -> None:
         """Finish the waiting calls and close the file."""
         await self._commit.close()
-        self._numbers.give_back()
+        self._id_sequences.give_back_unused()
         if self._path:
             self._checkpointer.close()
-            self._reading.close()
-            self._looking.close()
+            self._reading_thread.close()
+            self._looking_thread.close()
         self.connection.close()
-        if self._room is not None:
-            self._room.close()
-        if self._held is not None:
-            self._held.release()
+        if self._disk_reserve is not None:
+            self._disk_reserve.close()
+        if self._file_hold is not None:
+            self._file_hold.release()
 
     @override
     async def check(self) -> None:
@@ -232,11 +236,11 @@ class SqliteStore(SqliteTelemetry, NodeStore):
     @override
     async def new_id(self) -> int:
         """See `Store.new_id`: from memory, as far as the reserve is on disk."""
-        drawn = self._numbers.drawn()
+        drawn = self._id_sequences.drawn()
         if drawn is not None:
             return drawn
-        number, reserved = await self._commit.submit(lambda _: self._numbers.next_to_keep())
-        self._numbers.keep(reserved)
+        number, reserved = await self._commit.submit(lambda _: self._id_sequences.next_to_keep())
+        self._id_sequences.keep(reserved)
         return number
 
     # ---- deliveries -------------------------------------------------------------------------------------
@@ -311,7 +315,7 @@ class SqliteStore(SqliteTelemetry, NodeStore):
 
     @override
     async def last_seq(self) -> int:
-        return self._numbers.last
+        return self._id_sequences.last
 
     @override
     async def purge(self, queue_id: int, seq_max: int, limit: int) -> int:
@@ -336,11 +340,11 @@ class SqliteStore(SqliteTelemetry, NodeStore):
 
     async def _read(self, look: Callable[[apsw.Cursor], T]) -> T:
         """Read what the engine needs to go on."""
-        return await self._read_in(None if self._path is None else self._reading, look)
+        return await self._read_in(None if self._path is None else self._reading_thread, look)
 
     async def _look(self, look: Callable[[apsw.Cursor], T]) -> T:
         """Read what a person asked for."""
-        return await self._read_in(None if self._path is None else self._looking, look)
+        return await self._read_in(None if self._path is None else self._looking_thread, look)
 
     async def _read_in(self, thread: ReadingThread | None, look: Callable[[apsw.Cursor], T]) -> T:
         """Run a look on a thread, behind all that was answered; without one, between transactions."""

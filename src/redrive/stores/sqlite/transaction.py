@@ -73,7 +73,7 @@ class IdSequences:
         """The transaction was undone, and with it what it may have reserved."""
         self._reserved = self.last
 
-    def give_back(self) -> None:
+    def give_back_unused(self) -> None:
         """Let the next start go on where this one ends; where the disk is full it skips what was reserved."""
         if self._reserved > self.last:
             with contextlib.suppress(apsw.Error):
@@ -215,7 +215,7 @@ class Deferral:
         self._loop = loop
         self._deferring = 0
         self._calls = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None  # Ends the open transaction; None: none is open
 
     @property
     def applies(self) -> bool:
@@ -243,7 +243,7 @@ class Deferral:
         except BaseException:
             if self._connection.in_transaction:
                 self._cursor.execute("ROLLBACK TO work")
-            self.commit()
+            self.commit()  # before `GroupCommit` undoes what is open: earlier calls in it were answered
             raise
         self._cursor.execute("RELEASE work")
         self._calls += 1
