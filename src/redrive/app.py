@@ -300,7 +300,7 @@ def _server(
     clock = core.runtime.clock
     time = None
     if isinstance(clock, SimulatedClock):
-        time = SimulatedTime(clock, core.engine, core.telemetry, extensions.by_the_clock)
+        time = SimulatedTime(clock, core.engine, core.telemetry, extensions.clock_driven)
         for extension in extensions.extensions:
             for drive in extension.lifecycle.drives:
                 drive(time.advance)

@@ -92,7 +92,7 @@ async def test_services_with_work_of_their_own_are_there_before_a_restarted_serv
         await begin(server)
     async with serving(tmp_path) as server:
         assert made(server) == {service}
-        assert len(server.parts.by_the_clock) == 1
+        assert len(server.parts.clock_driven) == 1
 
 
 async def test_the_first_work_that_another_node_makes_is_heard_of(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ async def test_the_first_work_that_another_node_makes_is_heard_of(tmp_path: Path
         (begun,) = (task for task in asyncio.all_tasks() if task.get_name() == "redrive-wake")
         await begun
         assert made(server) == {"cloudwatch"}
-        assert len(server.parts.by_the_clock) == 1
+        assert len(server.parts.clock_driven) == 1
 
 
 async def test_work_that_comes_while_a_node_looks_for_work_is_not_missed(

@@ -322,7 +322,7 @@ class TestSoftTimeout:
         outcomes = [final if one is AttemptResult.DELIVERED else one for one in outcomes]
         stage = Stage(clock, rng, otherwise=answer)
         stage.profile.schedule = minutely()
-        stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000}
+        stage.profile.changes = {"soft_timeout_ms": 30_000, "lease_ms": 45_000}
 
         async def think(_: PushRequest) -> None:
             await clock.sleep_until(clock.now() + answers_after_ms)

@@ -184,7 +184,7 @@ async def test_the_circuit_of_a_hanging_endpoint_is_open_while_its_late_answer_i
 ) -> None:
     stage = Stage(clock, rng)
     stage.profile.schedule = minutely()
-    stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 45_000, "circuit": POLICY}
+    stage.profile.changes = {"soft_timeout_ms": 30_000, "lease_ms": 45_000, "circuit": POLICY}
     await stage.engine.open()
     began = clock.now()
     topic = await stage.topic()

@@ -88,7 +88,7 @@ async def test_a_carrier_of_a_services_dead_letters_is_a_source_of_them(
     wanted = Subscription("s", topic.name, 0, "1", "http", "http://p", False, carries_to=dead.name)
     carrier = await engine.resources.subscriptions.create(wanted)
     (found,) = await engine.operations.dead_letters.queues("1", "here")
-    assert (found.queue, found.from_subscriptions, found.from_carriers) == (dead, [], [carrier])
+    assert (found.queue, found.from_subscriptions, found.from_services) == (dead, [], [carrier])
     assert await source_names(engine, dead) == []  # nothing of the engine's that a redrive would go back to
     await engine.resources.subscriptions.delete(carrier)
     assert await dead_letter_queues(engine) == []

@@ -155,7 +155,7 @@ async def test_a_late_answer_counts_though_the_store_was_away_at_the_soft_timeou
 ) -> None:
     stage = Stage(clock, rng)
     stage.profile.schedule = minutely()
-    stage.profile.changes = {"patience_ms": 10_000, "lease_ms": LEASE_MS}
+    stage.profile.changes = {"soft_timeout_ms": 10_000, "lease_ms": LEASE_MS}
     await stage.engine.open()
     began = clock.now()
     topic = await stage.topic()

@@ -23,7 +23,7 @@ async def standing(stage: Stage) -> SimulatedClock:
     """Let the stage's engine have a clock that stands still, while the loop's time goes on for endpoints."""
     clock = SimulatedClock()
     stage.profile.schedule = minutely()
-    stage.profile.changes = {"patience_ms": 30_000, "lease_ms": 60_000}
+    stage.profile.changes = {"soft_timeout_ms": 30_000, "lease_ms": 60_000}
     stage.engine = Engine(
         stage.store,
         Runtime(clock, stage.rng, "a"),

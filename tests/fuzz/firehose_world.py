@@ -49,7 +49,7 @@ class FirehoseWorld(JsonWorld):
         identities = Identities(self.engine.resources.documents, restricts=False)
         calls = InnerCalls(services, runtime)
         self.firehose = Firehose(
-            self.engine, calls, identities, _count, _Unread(), lambda _: None, alone=True
+            self.engine, calls, identities, _count, _Unread(), lambda _: None, sole_node=True
         )
         services["firehose"] = self.firehose
         self._gateway = Gateway(runtime, TrustAll("us-east-1"), services, None)

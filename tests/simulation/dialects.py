@@ -51,7 +51,7 @@ class Plain:
                 concurrency_max=plan.concurrency_max,
                 lease_ms=LEASE_MS,
                 batch=plan.batch,
-                patience_ms=plan.patience_ms,
+                soft_timeout_ms=plan.patience_ms,
                 circuit=RESTS if plan.rests else None,
             ),
             headers=lambda envelope: envelope,

@@ -31,7 +31,5 @@ def extension(core: Core) -> Extension:
         delivery=DeliveryParts(
             endpoints={TO_TOPIC: StackTopicEndpoint(services, core.engine.resources.documents)}
         ),
-        lifecycle=Lifecycle(
-            start=(operations.start,), lives_by_the_clock=(operations,), stop=(operations.close,)
-        ),
+        lifecycle=Lifecycle(start=(operations.start,), clock_driven=(operations,), stop=(operations.close,)),
     )

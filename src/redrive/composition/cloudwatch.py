@@ -22,7 +22,7 @@ def extension(core: Core) -> Extension:
         delivery=DeliveryParts(endpoints={TO_ACTION: cloudwatch.endpoint}),
         lifecycle=Lifecycle(
             start=(cloudwatch.evaluator.start,),
-            lives_by_the_clock=(cloudwatch.evaluator,),
+            clock_driven=(cloudwatch.evaluator,),
             stop=(cloudwatch.evaluator.close,),
         ),
     )

@@ -9,7 +9,7 @@ from redrive import __version__
 from redrive.composition.core import Core
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle
 from redrive.console import PATH
-from redrive.console.clock_hands import ClockHands
+from redrive.console.clock_control import ClockControl
 from redrive.console.nodes import Node, Nodes
 from redrive.console.tail import Tail
 from redrive.console.views import SAVED_VIEWS
@@ -25,13 +25,13 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
     if core.settings.console == "off":
         return Extension()
     clock = core.runtime.clock
-    hands = (
-        ClockHands(clock.now, core.engine.operations.next_attempt_at)
+    clock_control = (
+        ClockControl(clock.now, core.engine.operations.next_attempt_at)
         if isinstance(clock, SimulatedClock)
         else None
     )
     nodes, tail = _nodes(core), Tail(core.engine.watch, core.engine.unwatch, SystemClock().now)
-    console = _DeferredConsole(core, store_bytes, nodes, tail, hands)
+    console = _DeferredConsole(core, store_bytes, nodes, tail, clock_control)
     return Extension(
         interface=Interface(paths={PATH: console.answer}, kinds=[SAVED_VIEWS], reset=[nodes.reset]),
         delivery=DeliveryParts(listeners=[(tail.losses, ())]),
@@ -39,7 +39,7 @@ def extension(core: Core, store_bytes: Callable[[], int | None]) -> Extension:
             start=[nodes.start],
             stop=[nodes.stop],
             close=[console.close],
-            drives=[hands.drive] if hands else [],
+            drives=[clock_control.drive] if clock_control else [],
         ),
     )
 
@@ -53,9 +53,9 @@ class _DeferredConsole:
         store_bytes: Callable[[], int | None],
         nodes: Nodes,
         tail: Tail,
-        hands: ClockHands | None,
+        clock_control: ClockControl | None,
     ) -> None:
-        self._arguments = core, store_bytes, nodes, tail, hands
+        self._arguments = core, store_bytes, nodes, tail, clock_control
         self._console: SingleFlight[None, Any] = SingleFlight(lambda _: True)
         self._is_open = False
 

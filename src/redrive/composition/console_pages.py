@@ -9,7 +9,7 @@ from redrive.aws.lambda_.documents.records import FUNCTION
 from redrive.composition.core import Core
 from redrive.composition.store import examine_store
 from redrive.console.busiest import Rankings
-from redrive.console.clock_hands import ClockHands
+from redrive.console.clock_control import ClockControl
 from redrive.console.console import Console
 from redrive.console.installation import ConsoleOptions, Doctor, Installation, Remembered, stack_in_trouble
 from redrive.console.nodes import Nodes
@@ -25,9 +25,13 @@ from redrive.settings.hardening import findings
 
 
 def console_pages(
-    core: Core, store_bytes: Callable[[], int | None], nodes: Nodes, tail: Tail, hands: ClockHands | None
+    core: Core,
+    store_bytes: Callable[[], int | None],
+    nodes: Nodes,
+    tail: Tail,
+    clock_control: ClockControl | None,
 ) -> Console:
-    """The console over the engine; `hands` move a simulated clock. For `store_bytes` see `Installation`."""
+    """The console over the engine; `clock_control` moves a simulated clock. For `store_bytes` see `Installation`."""
     settings, documents = core.settings, core.engine.resources.documents
     writes = settings.console == "full"
     options = ConsoleOptions(
@@ -46,7 +50,7 @@ def console_pages(
         keyring=core.keyring,
         containers=BlobContainers(core.settings.blobs_at),
         tail=tail,
-        hands=hands,
+        clock_control=clock_control,
         nodes=nodes,
         store_bytes=store_bytes,
         queue_levels=lambda: core.telemetry.queue_levels,

@@ -131,7 +131,7 @@ def make_authentication(
     return SigV4Verifier(holders, SystemClock(), refusals, settings.region)
 
 
-def only_elsewhere(core: Core, endpoint: Endpoint | None) -> Callable[[str], Endpoint | None]:
-    """A function that returns the endpoint for ARNs which the settings put on another server, and None for others."""
+def remote_endpoints(core: Core, endpoint: Endpoint | None) -> Callable[[str], Endpoint | None]:
+    """A function of ARNs: the endpoint for those that the settings put on another server, None for all others."""
     addresses = read_aws_endpoints(core.settings.aws_endpoints)
     return lambda arn: None if aws_endpoint_of(addresses, arn) is None else endpoint

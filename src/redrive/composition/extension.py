@@ -18,7 +18,7 @@ Presenter: TypeAlias = Callable[[Delivery], tuple[str, Mapping[str, Any]]]
 """The body and the attributes that a receiver gets of a delivery that came from another service."""
 
 
-class LivesByTheClock(Protocol):
+class ClockDriven(Protocol):
     """A part of the server that does something by itself when time passes, besides the engine."""
 
     @property
@@ -68,8 +68,8 @@ class Lifecycle:
     # What is done to the store before anything is taken up.
     prepare: Sequence[Callable[[], Awaitable[None]]] = ()
     start: Sequence[Callable[[], None]] = ()  # Called once the server is ready
-    # What the passing of simulated time sets off by itself, besides the engine.
-    lives_by_the_clock: Sequence[LivesByTheClock] = ()
+    # Parts that the passing of simulated time sets off, besides the engine.
+    clock_driven: Sequence[ClockDriven] = ()
     # Given, once all parts are there, what moves a simulated clock on.
     drives: Sequence[Callable[[Callable[[int], Awaitable[int]]], None]] = ()
     # Ends answers that go on and on, before those that are under way are waited for.

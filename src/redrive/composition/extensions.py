@@ -22,7 +22,7 @@ from redrive.aws.wire.hosted_urls import HostedUrls
 from redrive.aws.wire.service import Service
 from redrive.composition.core import Core
 from redrive.composition.destinations import ELSEWHERE, STREAMS_ELSEWHERE
-from redrive.composition.extension import DeliveryParts, Extension, Interface, LivesByTheClock, Presenter
+from redrive.composition.extension import ClockDriven, DeliveryParts, Extension, Interface, Presenter
 from redrive.endpoints.kept_connection import SingleFlight
 from redrive.engine.ports import DirectEndpoint, DocumentKind, Endpoint, PushRequest
 from redrive.functions.setting import Setting
@@ -248,7 +248,7 @@ class ExtensionRegistry:
     Attributes:
         extensions: Those that were made, and the placeholders of the others.
         deferred: Those that are made when they are first asked for.
-        by_the_clock: What the passing of simulated time sets off by itself; grows when an extension is made.
+        clock_driven: What the passing of simulated time sets off by itself; grows when an extension is made.
     """
 
     def __init__(self, core: Core, extensions: Sequence[Extension], deferred: Sequence[Deferred]) -> None:
@@ -259,7 +259,7 @@ class ExtensionRegistry:
         self._is_outdated = False  # a document was written since `wake` began
         self._waker: asyncio.Task[None] | None = None
         self.extensions = [*extensions, *(each.stand_in for each in deferred)]
-        self.by_the_clock: list[LivesByTheClock] = []
+        self.clock_driven: list[ClockDriven] = []
         for each in deferred:
             each.on_opened = self._add
         for extension in self.extensions:
@@ -269,7 +269,7 @@ class ExtensionRegistry:
 
     def _offer(self, extension: Extension) -> None:
         self._core.services.update(extension.interface.services)
-        self.by_the_clock += extension.lifecycle.lives_by_the_clock
+        self.clock_driven += extension.lifecycle.clock_driven
 
     async def _add(self, extension: Extension) -> None:
         """Register an extension that was made just now; if the server has started, begin its work."""

@@ -33,7 +33,7 @@ from redrive.aws.lambda_.urls.front import FunctionUrls
 from redrive.aws.sqs.handles import Handles
 from redrive.aws.sqs.receiving import ATTRIBUTES, Readers, Showing
 from redrive.aws.wire.shapes import Structure
-from redrive.composition.core import Core, only_elsewhere
+from redrive.composition.core import Core, remote_endpoints
 from redrive.composition.extension import DeliveryParts, Extension, Interface, Lifecycle, Presenter
 from redrive.engine.ports import Endpoint, LogSink
 from redrive.functions import isolation, processes
@@ -53,11 +53,11 @@ from redrive.server.owned import json_answer, parameters
 def extension(
     core: Core,
     setting: Setting,
-    elsewhere: Endpoint | None,
+    remote: Endpoint | None,
     presenters: Mapping[str, Presenter],
     encryption: Encryption | None = None,
 ) -> Extension:
-    """Functions, which are run as `setting` says; those of other servers, if the settings name any, are `elsewhere`.
+    """Functions, which are run as `setting` says; those of other servers, if the settings name any, are `remote`.
 
     Presenters are for messages of queues that other services sent, by envelope.
     """
@@ -108,7 +108,7 @@ def extension(
         ),
         delivery=DeliveryParts(
             endpoints={
-                "lambda": _subscriber(core, lookup, invocations, elsewhere),
+                "lambda": _subscriber(core, lookup, invocations, remote),
                 TO_FUNCTION: InvocationEndpoint(lookup, executor, core.runtime.rng),
                 TO_TARGET: TargetEndpoint(core.calls, rounds, lookup, roles),
             },
@@ -123,14 +123,14 @@ def _lifecycle(
 ) -> Lifecycle:
     return Lifecycle(
         start=(consumers.start, warmth.start),
-        lives_by_the_clock=(consumers,),
+        clock_driven=(consumers,),
         stop=(consumers.close, warmth.close),
         close=(pool.close, code.close),
     )
 
 
 def _subscriber(
-    core: Core, lookup: Lookup, invocations: AsyncInvocations, elsewhere: Endpoint | None
+    core: Core, lookup: Lookup, invocations: AsyncInvocations, remote: Endpoint | None
 ) -> FunctionSubscriber:
     """The endpoint that takes messages of topics for functions."""
     return FunctionSubscriber(
@@ -138,7 +138,7 @@ def _subscriber(
         invocations,
         SystemClock(),
         lambda: id_text(core.runtime.message_id()),
-        elsewhere=only_elsewhere(core, elsewhere),
+        remote_endpoint_of=remote_endpoints(core, remote),
         open_functions=core.settings.auth == "off",
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from redrive.composition.extension import LivesByTheClock
+from redrive.composition.extension import ClockDriven
 from redrive.engine.engine import Engine
 from redrive.engine.ports import DocumentKind
 from redrive.runtime.simulated import SimulatedClock
@@ -22,7 +22,7 @@ class SimulatedTime:
         clock: SimulatedClock,
         engine: Engine,
         telemetry: Telemetry,
-        others: Sequence[LivesByTheClock] = (),
+        others: Sequence[ClockDriven] = (),
     ) -> None:
         """Move this clock, by which `others` live besides the engine."""
         self._others = others

@@ -192,7 +192,7 @@ class Console:
 
     def _shell(self, visit: Visit, page: Page, *, live_alone: bool) -> Mapping[str, Any]:
         """The values that each template has; what is polled does not say when, or it would never be the same."""
-        hands = self._installation.hands
+        clock_control = self._installation.clock_control
         return {
             "visit": visit,
             "base": self._base,
@@ -202,8 +202,8 @@ class Console:
             "asked_at": "" if live_alone else words.clock_time(visit.now),
             "version": __version__,
             "live_seconds": page.live_seconds,
-            "hands": hands,
-            "due": None if hands is None else hands.next_at(),
+            "clock_control": clock_control,
+            "due": None if clock_control is None else clock_control.next_at(),
             "needs_sign_in": self._options.needs_sign_in,
             "rooms": navigation.ROOMS,
             "shortcuts": navigation.SHORTCUTS,

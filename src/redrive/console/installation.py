@@ -15,7 +15,7 @@ from redrive.aws.gateway.inner_calls import InnerCalls
 from redrive.aws.lambda_.documents.records import FunctionRecord
 from redrive.aws.sqs.consumers import Consumers
 from redrive.console.busiest import Rankings
-from redrive.console.clock_hands import ClockHands
+from redrive.console.clock_control import ClockControl
 from redrive.console.nodes import Nodes
 from redrive.console.tail import Tail
 from redrive.console.views import SavedView
@@ -122,7 +122,7 @@ class Installation:
     keyring: Keyring  # The access keys
     containers: BlobContainers  # The blob containers in this server's own store
     tail: Tail  # Recent events on this node
-    hands: ClockHands | None  # Moves the clock, where it is a simulated one
+    clock_control: ClockControl | None  # Moves the clock, if it is simulated; None: real time
     nodes: Nodes  # This node and the others, with the settings in effect as they may be shown
     # The size of the store's file now; None: it has none of its own here.
     store_bytes: Callable[[], int | None]

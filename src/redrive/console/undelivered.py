@@ -72,7 +72,7 @@ async def last_day(
     query = SeriesQuery("", "", LOSSES_MAX, namespace=LOST, active_since=since)
     all_losses = [Loss.of_series(series) for series in await telemetry.find_series(query)]
     losses = {loss: loss.series for loss in all_losses if is_in(loss.of, scopes)}
-    fullest = sorted((each for each in dead if each.letters), key=lambda each: -each.letters)[:BURSTS_MAX]
+    fullest = sorted((each for each in dead if each.number), key=lambda each: -each.number)[:BURSTS_MAX]
     minute = visit.now // MINUTE_MS * MINUTE_MS
     points = {}
     if losses:
@@ -171,7 +171,7 @@ async def dead_letter_needs(
     visit: Visit, queues: Sequence[DeadLetterQueue], latest: Mapping[int, Burst]
 ) -> list[Need]:
     """The dead-letter queues that are not empty, the fullest first, with the main cause of the first ones."""
-    full = sorted((queue for queue in queues if queue.letters), key=lambda queue: -queue.letters)
+    full = sorted((queue for queue in queues if queue.number), key=lambda queue: -queue.number)
     rows = []
     for index, each in enumerate(full[:NEEDS_MAX]):
         cause = await _main_cause(visit, each.queue) if index < CAUSES_OF_MAX else None
@@ -190,8 +190,8 @@ async def _dead_letters(
     """The row of a dead-letter queue; its button leads to a redrive of its main cause, or of everything."""
     name = dead.queue.name
     link = visit.link_in(name, "dead-letters", name.name)
-    letters = counted(dead.letters, dead.at_most or COUNTED_MAX)
-    title = f"{letters} dead {many(dead.letters, 'letter')} in {name.name}"
+    letters = counted(dead.number, dead.at_most or COUNTED_MAX)
+    title = f"{letters} dead {many(dead.number, 'letter')} in {name.name}"
     detail, action, acts = "No reason is known", f"Redrive {letters}…", f"{link}/plan?what=all&cause=all"
     if cause is not None:
         origin = origin_text(*await visit.engine.operations.dead_letters.origin(cause.cause.origin))

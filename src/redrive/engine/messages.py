@@ -97,7 +97,7 @@ class Messages:
         while last is not None:
             last = await self._store.delay(queue.id, queue.delay_ms, last, ROWS_PER_SWEEP)
         self._counts.forget(queue)
-        self._notifier.announce(queue.id)
+        self._notifier.announce(queue.id)  # with a shorter delay, receivers that wait may have something now
 
     async def purge(self, queue: Queue, rest_ms: int = 0) -> int:
         """Remove all that is in a queue now, claimed or not; how many.

@@ -54,8 +54,8 @@ class RetryCurve(enum.StrEnum):
         if self is RetryCurve.LINEAR:
             return t
         if self is RetryCurve.ARITHMETIC:
-            return t * t
-        return _doubling(retry, retries)
+            return t * t  # the delays' increments grow linearly
+        return _doubling(retry, retries)  # exponential; `at` answers for the geometric one
 
 
 _HALF: Final = 0.5

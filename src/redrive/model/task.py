@@ -206,7 +206,7 @@ class MoveTask(Document):
     moved_before: int = 0  # Number of deliveries moved before it was resumed
     taken_at: int = 0  # Time when the first deliveries of a careful task were found consumed (ms); 0: not yet
     sample: Sequence[Sampled] = ()  # The messages it moved last whose fate is looked at
-    fares: SampleOutcomes = UNTRIED  # Outcomes of the deliveries moved so far
+    fares: SampleOutcomes = UNTRIED  # Outcomes of that sample; the name is that of the stored field
     stopped_why: str = ""  # Reason why it paused itself; empty if a caller paused it
     by: str = ""  # The caller that started it
     looked_to: int = 0  # For a choice by search: sequence number of the last delivery examined

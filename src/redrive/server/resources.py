@@ -80,8 +80,8 @@ def _shown_queue(entry: DeadLetterQueue) -> dict[str, Any]:
     """A dead-letter queue and its origins; `letters` is the former name of `dead_letters`."""
     return {
         "queue": entry.queue.name.name,
-        "dead_letters": entry.letters,
-        "letters": entry.letters,
+        "dead_letters": entry.number,
+        "letters": entry.number,
         "from_queues": [name.name for name in entry.from_queues],
         "from_subscriptions": [
             {"topic": each.topic.name, "id": each.id, "endpoint": each.redacted_endpoint}
@@ -89,7 +89,7 @@ def _shown_queue(entry: DeadLetterQueue) -> dict[str, Any]:
         ],
         "from_services": [  # a service's private topics have its name behind their region
             {"service": each.topic.region.partition(":")[2], "name": each.topic.name}
-            for each in entry.from_carriers
+            for each in entry.from_services
         ],
     }
 

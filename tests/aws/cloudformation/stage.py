@@ -34,7 +34,7 @@ class Stage:
         self.operations = next(
             part
             for extension in server.extensions
-            for part in extension.lifecycle.lives_by_the_clock
+            for part in extension.lifecycle.clock_driven
             if isinstance(part, StackOperations)
         )
 

@@ -36,7 +36,7 @@ async def test_evaluating_costs_less_than_twice_the_questions(stage: Stage) -> N
     (evaluator,) = (
         part
         for extension in stage.server.extensions
-        for part in extension.lifecycle.lives_by_the_clock
+        for part in extension.lifecycle.clock_driven
         if isinstance(part, Evaluator)
     )
     store, now = stage.server.core.store, stage.now

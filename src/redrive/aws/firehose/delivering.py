@@ -41,17 +41,17 @@ class _Buffer:
 
 
 class Deliveries:
-    """Flushes the streams of a node (`redrive.composition.extension.LivesByTheClock`)."""
+    """Flushes the streams of a node (`redrive.composition.extension.ClockDriven`)."""
 
-    def __init__(self, engine: Engine, flusher: Flusher, *, alone: bool) -> None:
+    def __init__(self, engine: Engine, flusher: Flusher, *, sole_node: bool) -> None:
         self._engine = engine
         self._flusher = flusher
-        self._alone = alone  # no other node can be at this store
+        self._sole_node = sole_node  # no other node can be at this store
         self._buffers: dict[str, _Buffer] = {}
-        self._upkeep = Upkeep(self._take_up, engine.clock, ROUND_MS, "firehose.unread", once=alone)
+        self._upkeep = Upkeep(self._take_up, engine.clock, ROUND_MS, "firehose.unread", once=sole_node)
         self._closed = False
 
-    # ---- what lives by the clock -------------------------------------------------------------------------
+    # ---- driven by the clock -----------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin: take up what waits."""
@@ -85,7 +85,7 @@ class Deliveries:
 
     async def _take_up(self) -> None:
         """Schedule a flush of each stream in which records wait, also of those that came by a node that has stopped."""
-        grace_ms = 0 if self._alone else _GRACE_MS
+        grace_ms = 0 if self._sole_node else _GRACE_MS
         for _, stream in await self._engine.resources.documents.entries(STREAM):
             buffer = self._buffers.get(stream.id)
             if buffer is None or (buffer.due_at is None and buffer.flush is None):

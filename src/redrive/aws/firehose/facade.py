@@ -35,19 +35,19 @@ class Firehose(OfferedService):
         identities: Identities,
         count: Count,
         sink: LogSink,
-        elsewhere: Callable[[str], Endpoint | None],  # see `SubscribedStreams`
+        remote_endpoint_of: Callable[[str], Endpoint | None],  # see `SubscribedStreams`
         *,
-        alone: bool,  # no other node can be at this store
+        sole_node: bool,  # no other node can be at this store
     ) -> None:
         roles = ServiceRoles(identities, "firehose", "redrive-firehose", unassumable)
         log, metrics = ErrorLog(sink), StreamMetrics(count)
         transformation = Transformation(calls, roles, engine.runtime, log, metrics)
         flusher = Flusher(engine, transformation, ObjectWriter(calls, roles), log, metrics)
-        self.deliveries = Deliveries(engine, flusher, alone=alone)
+        self.deliveries = Deliveries(engine, flusher, sole_node=sole_node)
         self.endpoint = SubscribedStreams(
             calls,
             ServiceRoles(identities, "sns", "redrive-sns", unassumable),
-            elsewhere,
+            remote_endpoint_of,
             lambda: id_text(engine.runtime.message_id()),
         )
         streams = DeliveryStreamOperations(engine, calls, roles, self.deliveries)

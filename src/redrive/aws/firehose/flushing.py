@@ -108,16 +108,16 @@ class Flusher:
             deliveries = await self._engine.messages.receive(queue, limit, lease_ms=lease_ms, wait_ms=0)
             if not deliveries:
                 break
-            await self._refuse_sealed(stream, queue, batch, deliveries)
+            await self._fail_if_sealed(stream, queue, batch, deliveries)
             batch.add(deliveries)
             average_bytes = max(1, batch.size // len(batch.deliveries))
             limit = max(1, min(_CLAIMS_AT_ONCE, (stream.bytes_max - batch.size) // average_bytes))
         return batch
 
-    async def _refuse_sealed(
+    async def _fail_if_sealed(
         self, stream: DeliveryStream, queue: Queue, batch: FlushBatch, deliveries: Sequence[Delivery]
     ) -> None:
-        """Release all claims and fail if a record is still encrypted: its key cannot be used now."""
+        """Release all claims and raise FlushFailed if a record is still encrypted: its key cannot be used now."""
         if not any(is_sealed(delivery) for delivery in deliveries):
             return
         text = "The key that records are encrypted with cannot be used."

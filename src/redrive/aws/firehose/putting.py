@@ -118,19 +118,19 @@ class SubscribedStreams:
         calls: InnerCalls,
         roles: ServiceRoles,
         # The endpoint of a stream that the settings put on another server; None: it is here.
-        elsewhere: Callable[[str], Endpoint | None],
+        remote_endpoint_of: Callable[[str], Endpoint | None],
         new_request_id: Callable[[], str],
     ) -> None:
         self._new_request_id = new_request_id
         self._calls = calls
         self._roles = roles
-        self._elsewhere = elsewhere
+        self._remote_endpoint_of = remote_endpoint_of
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Put records into a stream; they are on disk then."""
-        elsewhere = self._elsewhere(push_request.endpoint)
-        if elsewhere is not None:
-            return await elsewhere.push(push_request)
+        remote = self._remote_endpoint_of(push_request.endpoint)
+        if remote is not None:
+            return await remote.push(push_request)
         records = push_request.parts or (push_request.body,)
         arn = parse_arn(push_request.endpoint)
         role = push_request.headers.get(ROLE, "")

@@ -40,7 +40,7 @@ from redrive.model.topic import Publication, Subscription, Topic
 QUEUE: Final = "queue"
 PULL: Final = "pull"  # a namespace's queue, which callers receive from; the endpoint is its key in the engine
 _QUEUE_ARN_PARTS: Final = 6
-_PATIENCE_MS: Final = 30_000  # "waits 30 seconds for a response after delivering a message"
+_SOFT_TIMEOUT_MS: Final = 30_000  # "waits 30 seconds for a response after delivering a message"
 _LEASE_MS: Final = 60_000
 
 
@@ -128,8 +128,8 @@ def _plan(destination_type: str, attempts_max: int, minutes_to_live: int, batch:
         lease_ms=_LEASE_MS,
         batch=batch,
         answers=outcomes.answers_of(destination_type),
-        patience_ms=_PATIENCE_MS,
-        late_ms=push_requests.TIMEOUT_MS,
+        soft_timeout_ms=_SOFT_TIMEOUT_MS,
+        late_answer_ms=push_requests.TIMEOUT_MS,
         circuit=outcomes.probation_of(destination_type),
     )
 
@@ -244,7 +244,7 @@ def _namespace_plan(destination_type: str, attempts_max: int, to_live_ms: int, b
         lease_ms=_LEASE_MS,
         batch=batch,
         answers=_ANSWERS,
-        patience_ms=_PATIENCE_MS,
-        late_ms=push_requests.TIMEOUT_MS,
+        soft_timeout_ms=_SOFT_TIMEOUT_MS,
+        late_answer_ms=push_requests.TIMEOUT_MS,
         circuit=outcomes.probation_of(destination_type),
     )

@@ -34,7 +34,7 @@ async def listing(visit: Visit) -> Page:
     scope = visit.scope
     queues = await visit.engine.operations.dead_letters.queues(scope.account, scope.region, COUNTED_MAX)
     aside = await visit.engine.resources.queues.get(scope._replace(name=SET_ASIDE))
-    queues.sort(key=lambda each: (-each.letters, each.queue.name.name))
+    queues.sort(key=lambda each: (-each.number, each.queue.name.name))
     begin = visit.number("from")
     page = queues[begin : begin + PAGE_ROWS]
     days = await last_days(visit.installation.telemetry, [each.queue for each in page], visit.now)
@@ -43,7 +43,7 @@ async def listing(visit: Visit) -> Page:
     rows = [
         {
             "name": each.queue.name.name,
-            "number": each.letters,
+            "number": each.number,
             "at_most": each.at_most,
             "link": visit.link("dead-letters", each.queue.name.name),
             "sources": [f"queue {name.name}" for name in each.from_queues]
@@ -74,7 +74,7 @@ async def listing(visit: Visit) -> Page:
 
 async def _main_cause(visit: Visit, dead: DeadLetterQueue) -> CauseCount | None:
     """The cause that most letters of a queue died of."""
-    if not dead.letters:
+    if not dead.number:
         return None
     groups = await visit.engine.operations.dead_letters.cause_counts(dead.queue, CAUSES_MAX, COUNTED_MAX)
     return groups[0] if groups else None

@@ -28,11 +28,11 @@ async def listing(visit: Visit) -> Page:
     matches = [each for each in mappings if text in f"{each.queue.name} {each.function.name}".lower()]
     hour = await _hour(visit, matches)
     levels = {level.name: level.counts.available for level in visit.installation.queue_levels()}
-    rows = [{**_row(visit, each, hour), "level": levels.get(each.queue, 0)} for each in matches]
+    rows = [{**_row(visit, each, hour), "waiting": levels.get(each.queue, 0)} for each in matches]
     columns: dict[str, Callable[[Row], Any]] = {
         "source": lambda row: row["source"].name,
         "function": lambda row: row["function"].name,
-        "waiting": lambda row: row["level"],
+        "waiting": lambda row: row["waiting"],
         "batches": lambda row: row["batches"],
         "failed": lambda row: row["failed"],
     }
@@ -52,11 +52,11 @@ async def listing(visit: Visit) -> Page:
 
 
 def _urgency(row: Row) -> tuple[bool, float, int, str]:
-    """The order of mappings: those that fail, by their share; those that are off last; and then by what waits."""
+    """The key that mappings are sorted by: enabled ones first, by the share of failed batches, then by what waits."""
     return (
         not row["mapping"].enabled,
         -row["failed"] / (row["batches"] or 1),
-        -row["level"],
+        -row["waiting"],
         row["source"].name,
     )
 

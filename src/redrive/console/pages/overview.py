@@ -49,7 +49,7 @@ async def page(visit: Visit) -> Page:
         "chart": traffic_chart(hour, scopes, visit.now) if scopes else None,
         "waiting": _waiting(levels, scopes, {each.queue.name for each in dead}),
         "ranking": rankings.of(scopes, candidates, hour, visit.now),
-        "dead": sum(each.letters for each in dead),
+        "dead": sum(each.number for each in dead),
         "scopes_shown": len(scopes),
         **await _first_steps(visit, scopes, sent=_sent(hour, scopes) or bool(levels)),
         **node,
@@ -116,16 +116,17 @@ def _behind(visit: Visit, scope: ResourceName | None) -> str:
 
 
 async def _last_dead_letter(visit: Visit, scopes: list[ResourceName], node: Node) -> dict[str, Any]:
-    """The moment at which the last dead letter came, for a page on which nothing else stands; as far as is known.
+    """Template values: when the last dead letter came (None: none is known), and of how many days arrivals are known.
 
-    None is known to have come in 14 days, or since a younger node began to count. Nodes begin by the system's clock;
-    by a simulated one, what was counted may be of any age.
+    Those are 14, or 0 on a node that began to count after that. Nodes begin by the system's clock, so that the age of
+    one says nothing where the clock is simulated.
     """
     installation = visit.installation
-    young = installation.hands is None and visit.now - node.started_at < REMEMBERED_MS
+    is_simulated = installation.clock_control is not None
+    is_young = not is_simulated and visit.now - node.started_at < REMEMBERED_MS
     return {
         "last_dead": await last_arrival(installation.telemetry, scopes, visit.now),
-        "counted_days": 0 if young else REMEMBERED_MS // DAY_MS,
+        "counted_days": 0 if is_young else REMEMBERED_MS // DAY_MS,
     }
 
 

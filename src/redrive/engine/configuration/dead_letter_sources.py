@@ -46,8 +46,8 @@ class Sources(NamedTuple):
 
     queues: list[ResourceName]
     subscriptions: list[Subscription]
-    # Subscriptions that carry dead letters of something else: of a function, for instance.
-    carriers: list[Subscription]
+    # Subscriptions by which services send dead letters of their own: those of a function, for instance.
+    services: list[Subscription]
     # When the last of those that were deleted went (ms); None: none was, as far as is remembered.
     deleted_at: int | None = None
 
@@ -111,7 +111,7 @@ class DeadLetterSources:
             if subscription.dead_letter is not None:
                 sources_of(subscription.dead_letter).subscriptions.append(subscription)
             if subscription.carries_to is not None:
-                sources_of(subscription.carries_to).carriers.append(subscription)
+                sources_of(subscription.carries_to).services.append(subscription)
         for tombstone in await self._tombstones(account, region):
             if tombstone.dead_letters_to is not None:
                 sources = sources_of(tombstone.dead_letters_to)

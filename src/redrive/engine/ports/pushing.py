@@ -102,10 +102,10 @@ class Plan:
     answers: AnswerProfile = USUAL  # The meaning of the endpoint's status codes
     # The soft time-out. After it an attempt counts as failed, though its endpoint may answer late: a success
     # before the next attempt begins makes that unnecessary. None: the endpoint's own time-out alone.
-    patience_ms: int | None = None
+    soft_timeout_ms: int | None = None
     # How long after its start a push still counts that was not answered by its soft time-out, though further
     # attempts have begun; None: until the next attempt.
-    late_ms: int | None = None
+    late_answer_ms: int | None = None
     circuit: CircuitPolicy | None = None  # When the circuit breaker opens; None: never
 
 

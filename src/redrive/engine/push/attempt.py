@@ -189,17 +189,17 @@ class DeliveryAttempt:
         except Exception:
             logger.exception("delivery.unmade subscription=%s", context.subscription.key)
             return _UNMADE
-        if context.plan.patience_ms is None:
+        if context.plan.soft_timeout_ms is None:
             return await self._result_of(endpoint.push(push_request))
         return await self._result_of(self._push_beside_earlier(endpoint, push_request))
 
     async def _result_of(self, pushing: Awaitable[Attempt]) -> Attempt:
         """The result of a push, within its soft time-out if there is one; a fault of our own is a failed attempt."""
-        patience_ms = self._context.plan.patience_ms
+        soft_timeout_ms = self._context.plan.soft_timeout_ms
         try:
-            if patience_ms is None:
+            if soft_timeout_ms is None:
                 return await pushing
-            return await self._wait_with_soft_timeout(asyncio.ensure_future(pushing), patience_ms)
+            return await self._wait_with_soft_timeout(asyncio.ensure_future(pushing), soft_timeout_ms)
         except StoreUnavailable:
             raise
         except Exception:
@@ -208,19 +208,21 @@ class DeliveryAttempt:
 
     # ---- the soft time-out ------------------------------------------------------------------------------
 
-    async def _wait_with_soft_timeout(self, pushing: "asyncio.Future[Attempt]", patience_ms: int) -> Attempt:
+    async def _wait_with_soft_timeout(
+        self, pushing: "asyncio.Future[Attempt]", soft_timeout_ms: int
+    ) -> Attempt:
         """The result of a push; one that is not answered in time has failed, but may go on and succeed late."""
         began = self._now() if self._began is None else self._began
-        late_ms = self._context.plan.late_ms
+        late_answer_ms = self._context.plan.late_answer_ms
         goes_on = False
         try:
             with self._parts.soft_timeout.begin() as hangs:
-                if await self._parts.soft_timeout.wait(pushing, hangs, began + patience_ms):
+                if await self._parts.soft_timeout.wait(pushing, hangs, began + soft_timeout_ms):
                     return pushing.result()
-                late = await self._late_result(pushing, hangs, patience_ms)
+                late = await self._late_result(pushing, hangs, soft_timeout_ms)
             is_retried = self._early_transitions is not None
-            if late_ms is not None and is_retried and not pushing.done():
-                late_until = began + late_ms
+            if late_answer_ms is not None and is_retried and not pushing.done():
+                late_until = began + late_answer_ms
                 goes_on = self._parts.late_pushes.keep(pushing, self._deliveries, late_until, self._take_late)
             return late
         finally:
@@ -255,14 +257,14 @@ class DeliveryAttempt:
         return False
 
     async def _late_result(
-        self, pushing: "asyncio.Future[Attempt]", hangs: "asyncio.Future[None]", patience_ms: int
+        self, pushing: "asyncio.Future[Attempt]", hangs: "asyncio.Future[None]", soft_timeout_ms: int
     ) -> Attempt:
         """The result of an attempt after its soft time-out: failed, unless a final answer comes before the next one.
 
         The claim is held until then, so that nobody else tries meanwhile. The circuit breaker hears of the failure at
         once: a late success closes it. If it stays failed, what was decided here stands: see `_early_transitions`.
         """
-        failed = Attempt(AttemptResult.FAILED, Reason.TIMED_OUT, 0, _NO_ANSWER, patience_ms)
+        failed = Attempt(AttemptResult.FAILED, Reason.TIMED_OUT, 0, _NO_ANSWER, soft_timeout_ms)
         now = self._now()
         transitions = self._decide(self._result_of_each(failed), now)
         due = [transition.available_at for transition in transitions if transition.outcome is Outcome.RETRY]

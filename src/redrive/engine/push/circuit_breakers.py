@@ -112,7 +112,7 @@ class CircuitBreakers:
     async def probe(self, subscription: Subscription, lease_ms: int, now: int) -> bool:
         """Claim the probe of a half-open breaker; True if this node has it, and no other for `lease_ms`.
 
-        The version of the document decides: one write a probe, of which there are as many as openings.
+        Nodes compete for the document's version. That is one write, each time that the breaker lets a probe through.
         """
 
         def with_prober(current: OpenCircuit) -> OpenCircuit:
@@ -123,8 +123,8 @@ class CircuitBreakers:
         try:
             state = await self._directory.update(CIRCUIT, subscription.key, with_prober)
         except NotFound:
-            return True  # the endpoint is served as usual
-        finally:
+            return True  # the breaker was closed meanwhile, so the endpoint is served as usual
+        finally:  # also where the write failed: another node may have changed the document
             self._forget(CIRCUIT.name, subscription.key)
         return state.prober == self._node and state.may_probe(self._node, now)
 

@@ -77,7 +77,7 @@ class DirectPushes:
         self._idle: asyncio.Future[None] | None = (
             None  # done when there are none; None: nobody waits for that
         )
-        self._patience: asyncio.TimerHandle | None = None
+        self._soft_timeout_timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         return len(self._pushes)
@@ -128,7 +128,7 @@ class DirectPushes:
             return False
         push.give_up = give_up
         self._pushes[push] = None
-        if context.plan.patience_ms is not None and self._patience is None:
+        if context.plan.soft_timeout_ms is not None and self._soft_timeout_timer is None:
             self._look_later()
         return True
 
@@ -190,19 +190,19 @@ class DirectPushes:
     # ---- soft time-outs ----------------------------------------------------------------------------------
 
     def _look_later(self) -> None:
-        self._patience = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+        self._soft_timeout_timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
 
     def _look(self) -> None:
         """Let pushes without an answer since the last look go on as usual attempts, which have a soft time-out."""
-        self._patience = None
+        self._soft_timeout_timer = None
         for push in list(self._pushes):
-            if push.give_up is None or push.context.plan.patience_ms is None:
+            if push.give_up is None or push.context.plan.soft_timeout_ms is None:
                 continue
             if push.is_slow:
                 self._hand_over(push, push.give_up)
                 continue
             push.is_slow = True
-            if self._patience is None:
+            if self._soft_timeout_timer is None:
                 self._look_later()
 
     def _hand_over(self, push: _Push, give_up: Callable[[], None]) -> None:

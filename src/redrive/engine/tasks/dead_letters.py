@@ -40,11 +40,11 @@ class DeadLetterQueue:
     """A queue that others send their failures to."""
 
     queue: Queue
-    letters: int  # How many may be redriven now
+    number: int  # Dead letters that may be redriven now
     from_queues: Sequence[ResourceName]  # Queues that send theirs here
     from_subscriptions: Sequence[Subscription]  # Subscriptions that do
-    # Subscriptions that carry dead letters of something else here: of a function, for instance.
-    from_carriers: Sequence[Subscription] = ()
+    # Subscriptions by which services send dead letters of their own here: those of a function, for instance.
+    from_services: Sequence[Subscription] = ()
     at_most: int | None = None  # The number that the count went as far as; None: to the end
 
 
@@ -108,7 +108,7 @@ class DeadLetters:
         for queue in queues:
             number, its_sources = numbers[queue.id], sources[queue.name]
             if await self._is_target(queue, number, its_sources):
-                senders = its_sources.queues, its_sources.subscriptions, its_sources.carriers
+                senders = its_sources.queues, its_sources.subscriptions, its_sources.services
                 dead_letter_queues.append(DeadLetterQueue(queue, number, *senders, number_max))
         return dead_letter_queues
 
@@ -117,7 +117,7 @@ class DeadLetters:
 
         What came after the last source was deleted is not a dead letter: the queue has found another use.
         """
-        if sources.queues or sources.subscriptions or sources.carriers:
+        if sources.queues or sources.subscriptions or sources.services:
             return True
         if not number or sources.deleted_at is None:
             return False

@@ -258,7 +258,7 @@ class Redriver:
                 began = self._runtime.clock.now()
                 step = await self._step(task, began)
                 if step.stop:
-                    task = await self._stop_itself(task)
+                    task = await self._pause_for_failures(task)
                     break
                 moved = await self._move_batch(task, origins, began, step.move) if step.move else NOTHING
                 has_more = moved.has_more
@@ -295,19 +295,19 @@ class Redriver:
         moved = task.moved - task.moved_before
         return careful_step(task.careful, moved, task.fares, passed_ms, BATCH_MAX)
 
-    async def _stop_itself(self, task: MoveTask) -> MoveTask:
-        """Pause a task because too many of its messages fail."""
+    async def _pause_for_failures(self, task: MoveTask) -> MoveTask:
+        """Pause a running task because too many of its sample failed; returns it as it stands then."""
         outcomes = await self._canary.last_outcomes(task.sample, task.fares)
         why = await self._canary.failure_text(task.sample)
         stopped_why = f"{outcomes.failed} of {outcomes.looked_at} failed their first attempt{why}"
         logger.warning("redrive.stopped_itself source=%s: %s", task.source.key, stopped_why)
 
-        def mark_stopped(current: MoveTask) -> MoveTask:
+        def mark_paused(current: MoveTask) -> MoveTask:
             if current.state is not TaskState.RUNNING:
                 return current
             return replace(current, state=TaskState.PAUSED, stopped_why=stopped_why, fares=outcomes)
 
-        return await self._documents.update(TASK, task.key, mark_stopped)
+        return await self._documents.update(TASK, task.key, mark_paused)
 
     async def _origins(self, task: MoveTask) -> list[Queue | Subscription]:
         """The origins to which a task moves messages back; none if all go to one destination."""

@@ -56,7 +56,7 @@ class EvaluationTurns:
 
 
 class Evaluator:
-    """Evaluates all alarms (`redrive.composition.extension.LivesByTheClock`)."""
+    """Evaluates all alarms (`redrive.composition.extension.ClockDriven`)."""
 
     def __init__(
         self,

@@ -157,7 +157,7 @@ class FunctionSubscriber:
         clock: Clock,
         new_request_id: Callable[[], str],
         *,
-        elsewhere: Callable[[str], Endpoint | None],
+        remote_endpoint_of: Callable[[str], Endpoint | None],
         open_functions: bool,
     ) -> None:
         self._lookup = lookup
@@ -165,15 +165,15 @@ class FunctionSubscriber:
         self._clock = clock
         self._new_request_id = new_request_id
         # The endpoint of a function that the settings put on another server; None: it is on this one
-        self._elsewhere = elsewhere
+        self._remote_endpoint_of = remote_endpoint_of
         # Whether a function without a policy takes events of its own account
         self._open_functions = open_functions
 
     async def push(self, push_request: PushRequest) -> Attempt:
         """Take an event, if the function is there and lets the topic in."""
-        elsewhere = self._elsewhere(push_request.endpoint)
-        if elsewhere is not None:
-            return await elsewhere.push(push_request)
+        remote = self._remote_endpoint_of(push_request.endpoint)
+        if remote is not None:
+            return await remote.push(push_request)
         arn = push_request.endpoint
         reference, target = names.of_arn(arn), await self._lookup.at(arn)
         if reference is None or target is None:

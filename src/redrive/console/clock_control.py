@@ -1,4 +1,4 @@
-"""The hands of a simulated clock: its time passes when a page says so."""
+"""The control of a simulated clock: its time passes when a page says so."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
@@ -14,8 +14,8 @@ class NothingDue(Exception):  # noqa: N818 - an answer, not a failure
     """No delivery is to be tried at any time, so there is no moment to go to."""
 
 
-class ClockHands:
-    """Moves a simulated clock, once the server's parts that live by it are all there."""
+class ClockControl:
+    """Moves a simulated clock, once the server's parts that it drives are all there."""
 
     def __init__(self, now: Callable[[], int], next_at: Callable[[], int | None]) -> None:
         """Move the clock that these tell of: its time (ms), and that of the next attempt, if one is due at any time."""
