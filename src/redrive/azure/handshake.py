@@ -79,11 +79,12 @@ class Handshakes:
         self, engine: Engine, endpoints: Mapping[str, Endpoint], tokens: WebhookTokens, clock: Clock
     ) -> None:
         self._engine = engine
-        # The endpoints' clock, real also where deliveries live on a simulated one; it times the second try
+        # The endpoints' clock, real also where deliveries live on a simulated one: endpoints get real time before the
+        # second try.
         self._clock = clock
         self._endpoints = endpoints
         self._tokens = tokens  # Issues the bearer tokens of protected webhooks
-        self._deletions: set[asyncio.Task[None]] = set()
+        self._deletion_posts: set[asyncio.Task[None]] = set()  # The loop itself does not keep running tasks
 
     async def ask(self, subscription: Subscription, base_url: str, now: int) -> HandshakeRequest:
         """Ask an endpoint about an event subscription that is not written yet; its answer may be left for later.
@@ -140,8 +141,8 @@ class Handshakes:
         if not is_webhook or delivery.schema == settings.CLOUD_EVENT_SCHEMA:
             return
         task = asyncio.get_running_loop().create_task(self._post_deletion(subscription, now))
-        self._deletions.add(task)
-        task.add_done_callback(self._deletions.discard)
+        self._deletion_posts.add(task)
+        task.add_done_callback(self._deletion_posts.discard)
 
     async def _post_deletion(self, subscription: Subscription, now: int) -> None:
         """Push the event once; its result is only logged."""

@@ -46,7 +46,8 @@ class DemoServer:
         ]
         process = subprocess.Popen(  # noqa: S603 - ourselves
             [*serve, *flags, "--log-level", "error"],
-            # Without the settings of another server: an image's ask for signatures, and the demo has no keys.
+            # Without the settings of another server: those of a container image turn on the check of signatures, for
+            # which the demo has no keys.
             env={name: value for name, value in os.environ.items() if not name.startswith("REDRIVE_")},
             stdout=subprocess.PIPE,
             text=True,

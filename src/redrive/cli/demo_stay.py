@@ -63,14 +63,16 @@ class Scene:
             },
         )
         _wait(self._is_confirmed)
-        self._let_them_die(topic, BAD_REQUEST, range(BAD), progress)
-        self._let_them_die(topic, BUSY, range(BAD, self._orders), progress)
-        self._fail(None)
-        self._give_up(fulfilment)
+        self._publish_dead_letters(topic, BAD_REQUEST, range(BAD), progress)
+        self._publish_dead_letters(topic, BUSY, range(BAD, self._orders), progress)
+        self._answer_by(None)
+        self._receive_until_dead(fulfilment)
 
-    def _let_them_die(self, topic: str, status: int, numbers: range, progress: Callable[[int], None]) -> None:
+    def _publish_dead_letters(
+        self, topic: str, status: int, numbers: range, progress: Callable[[int], None]
+    ) -> None:
         """Publish orders while attempts fail with a status, and wait until all of them are dead letters."""
-        self._fail(status)
+        self._answer_by(status)
         for batch in _batches(numbers):
             entries = [
                 {"Id": str(number), "Message": _order(number, bad=status == BAD_REQUEST)} for number in batch
@@ -87,8 +89,8 @@ class Scene:
     def _dead(self) -> int:
         return int(self._server.ask(f"/_redrive/dead-letter-causes?queue={QUEUE}")["available"])
 
-    def _give_up(self, arn: str) -> None:
-        """A consumer receives some orders again and again, and never deletes one."""
+    def _receive_until_dead(self, arn: str) -> None:
+        """Receive some orders again and again, and never delete one: they become dead letters."""
         name = arn.rpartition(":")[2]
         url = f"{self._server.url}/{ACCOUNT}/{name}"
         for number in range(GIVEN_UP):
@@ -103,8 +105,8 @@ class Scene:
         self._sqs.create_queue(QueueName=name, Attributes=attributes)
         return f"arn:aws:sqs:us-east-1:{ACCOUNT}:{name}"
 
-    def _fail(self, status: int | None) -> None:
-        """Let every attempt at billing end like this, without a request."""
+    def _answer_by(self, status: int | None) -> None:
+        """Let every attempt at billing end with a status, without a request; None: let requests through again."""
         self._server.ask("/_redrive/faults", {"endpoint": self._billing.url, "status": status})
 
 

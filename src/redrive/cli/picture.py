@@ -46,15 +46,16 @@ def draw(columns: Sequence[Column], room: int = WIDE) -> str:
     width -= len(_GAP_MARK) * sum(column.cut for column in columns)
     every = -(-len(columns) // width)  # rounded up
     columns = _thin(columns, every)
-    chars = min(_CELL_CHARS_MAX, width // len(columns))
+    chars = min(_CELL_CHARS_MAX, width // len(columns))  # of a column
     lines = []
     for line, label in enumerate(labels):
         bars = "".join(
-            " " * len(_gap(column)) + _bar(column, top_ms, _HEIGHT - 1 - line, chars) for column in columns
+            " " * len(_gap_mark(column)) + _bar(column, top_ms, _HEIGHT - 1 - line, chars)
+            for column in columns
         )
         lines.append(f"{label.rjust(margin)} ┤{bars}".rstrip())
     lines.append(f"{' ' * margin} └{_axis(columns, chars)}")
-    lines.append(f"{' ' * margin}  {_attempts(columns, chars)}".rstrip())
+    lines.append(f"{' ' * margin}  {_attempt_numbers(columns, chars)}".rstrip())
     return "\n".join(lines)
 
 
@@ -70,7 +71,7 @@ def _thin(columns: Sequence[Column], every: int) -> list[Column]:
     return remaining_columns
 
 
-def _gap(column: Column) -> str:
+def _gap_mark(column: Column) -> str:
     return _GAP_MARK if column.cut else ""
 
 
@@ -87,19 +88,19 @@ def _axis(columns: Sequence[Column], chars: int) -> str:
     """The line below the bars, with a mark where a phase begins."""
     starts = frozenset(phase_starts(columns))
     return "".join(
-        _gap(column) + ("┬" if index in starts else "─") + "─" * (chars - 1)
+        _gap_mark(column) + ("┬" if index in starts else "─") + "─" * (chars - 1)
         for index, column in enumerate(columns)
     )
 
 
-def _attempts(columns: Sequence[Column], chars: int) -> str:
+def _attempt_numbers(columns: Sequence[Column], chars: int) -> str:
     """The attempts' numbers under the beginnings of phases and the last column, where there is room."""
     text = ""
-    gaps = list(accumulate(len(_gap(column)) for column in columns))
+    mark_chars = list(accumulate(len(_gap_mark(column)) for column in columns))
     for index in [*phase_starts(columns), len(columns) - 1]:
-        gap = index * chars + gaps[index] - len(text)
-        if gap > 0 or not text:
-            text += " " * gap + f"{columns[index].attempt:,}"
+        blanks = index * chars + mark_chars[index] - len(text)
+        if blanks > 0 or not text:
+            text += " " * blanks + f"{columns[index].attempt:,}"
     return text
 
 

@@ -61,10 +61,10 @@ class Tools:
 
 
 def find_tools(isolation: Isolation) -> Tools:
-    """Find the programs that isolate so, once, as the operator's PATH has them.
+    """Find the programs that an isolation needs on the operator's PATH.
 
     Raises:
-        Refused: This machine cannot isolate so, with the reason.
+        Refused: This machine cannot isolate in that way, with the reason.
     """
     python = str(Path(sys.executable).resolve())
     tools = Tools(_path_of("prlimit"), _path_of("setpriv"), _path_of("bwrap"), python)

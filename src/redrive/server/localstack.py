@@ -170,7 +170,8 @@ class EmulatorRoutes:
         stage = request.path.removeprefix(_INIT).removeprefix("/").upper()
         if stage and stage not in STAGES:
             return _not_offered(request)
-        await self._authentication.caller(request, SIGNING_NAME)  # the names of the operator's files
+        # Strangers are refused: the answer has the names of the operator's files.
+        await self._authentication.caller(request, SIGNING_NAME)
         return json_answer(200, self._scripts.stage(stage) if stage else self._scripts.stages())
 
     async def _answer_reset(self, request: Request) -> Response:

@@ -158,16 +158,17 @@ class AccessKeyOperations:
 
     async def create_access_key(self, call: Call, params: Structure) -> Structure:
         name, rng = name_in(call, params), self._runtime.rng
-        template = new_access_key(call.account, call.now, rng)
-        key_id = lasting_key_id(call.account, rng)
+        random_key = new_access_key(call.account, call.now, rng)
+        # Its id holds the account, as Amazon's do: AWS tools read it there.
+        template = replace(random_key, access_key_id=lasting_key_id(call.account, rng))
 
         async def decide(draft: Draft) -> AccessKey:
             user = await USERS.get(draft, call.account, name)
             keys = [key for _, key in await draft.find(USER_KEY, "") if _is_of(key, call.account, user.name)]
             if len(keys) >= USER_KEYS_MAX:
                 raise too_many(f"Cannot exceed quota for AccessKeysPerUser: {USER_KEYS_MAX}")
-            new_key = replace(template, access_key_id=key_id, user=user.name)
-            draft.put(USER_KEY, key_id, new_key)
+            new_key = replace(template, user=user.name)
+            draft.put(USER_KEY, new_key.access_key_id, new_key)
             draft.put(USERS.kind, user.key, user)  # concurrent creations conflict: none is a third key
             return new_key
 

@@ -153,10 +153,11 @@ class QueueAccess:
         self._recalled: dict[tuple[str, str, str], Queue] = {}
         self._changes = -1  # `Queues.changes` when those were looked up
 
-    def recall(self, call: Call, url: str) -> Queue | None:
-        """The queue of a URL if this node remembers it and it is open to the caller, as nearly always; None: ask `at`.
+    def if_open(self, call: Call, url: str) -> Queue | None:
+        """The queue of a URL if this node remembers it and the caller may do anything with it; None: `at` decides.
 
-        For actions that a policy could give to another account.
+        Nearly always there is neither a policy of the queue nor of the caller (`Call.is_open`), so that a call is spared
+        a coroutine. For actions that a policy could give to another account.
         """
         changes = self._queues.changes
         if changes != self._changes or len(self._recalled) > _RECALLED_MAX:

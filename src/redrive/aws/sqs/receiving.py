@@ -187,7 +187,7 @@ class Receiving:
 
     async def receive_message(self, call: Call, params: Structure) -> Structure:
         url = params["QueueUrl"]
-        queue = self._access.recall(call, url) or await self._access.at(call, url, "ReceiveMessage")
+        queue = self._access.if_open(call, url) or await self._access.at(call, url, "ReceiveMessage")
         self._quotas.take(queue, "ReceiveMessage", call.now)
         system_attributes = _system_attribute_names(
             _attribute_names(params, "AttributeNames"),

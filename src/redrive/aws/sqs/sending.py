@@ -49,7 +49,7 @@ class Sending:
 
     async def send_message(self, call: Call, params: Structure) -> Structure:
         url = params["QueueUrl"]
-        queue = self._access.recall(call, url) or await self._access.at(call, url, "SendMessage")
+        queue = self._access.if_open(call, url) or await self._access.at(call, url, "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         check_ids(queue, params, _ID_REFUSALS)
         if KEY in queue.attributes and not self._has_sent(call, queue):
@@ -61,7 +61,7 @@ class Sending:
     async def send_message_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "SendMessageBatchRequestEntry")
         url = params["QueueUrl"]
-        queue = self._access.recall(call, url) or await self._access.at(call, url, "SendMessage")
+        queue = self._access.if_open(call, url) or await self._access.at(call, url, "SendMessage")
         self._quotas.take(queue, "SendMessage", call.now)
         _check_batch_bytes(entries)
         accepted: list[tuple[Entry, Message]] = []

@@ -35,7 +35,7 @@ class SettlingOperations:
 
     async def delete_message(self, call: Call, params: Structure) -> Structure:
         url = params["QueueUrl"]
-        queue = self._access.recall(call, url) or await self._access.at(call, url, "DeleteMessage")
+        queue = self._access.if_open(call, url) or await self._access.at(call, url, "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
         handle = self._handles.read(params["ReceiptHandle"], queue)
         (settled,) = await self._delete(queue, ((handle.seq, handle.token),))
@@ -45,7 +45,7 @@ class SettlingOperations:
     async def delete_message_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "DeleteMessageBatchRequestEntry")
         url = params["QueueUrl"]
-        queue = self._access.recall(call, url) or await self._access.at(call, url, "DeleteMessage")
+        queue = self._access.if_open(call, url) or await self._access.at(call, url, "DeleteMessage")
         self._quotas.take(queue, "DeleteMessage", call.now)
         failures: list[Structure] = []
         handles = self._read_all(queue, entries, failures)
@@ -54,7 +54,7 @@ class SettlingOperations:
 
     async def change_message_visibility(self, call: Call, params: Structure) -> Structure:
         url = params["QueueUrl"]
-        queue = self._access.recall(call, url) or await self._access.at(call, url, "ChangeMessageVisibility")
+        queue = self._access.if_open(call, url) or await self._access.at(call, url, "ChangeMessageVisibility")
         handle = self._handles.read(params["ReceiptHandle"], queue)
         lease_ms = _lease_ms(params, handle, call.now)
         (settled,) = await self._extend(queue, ((handle.seq, handle.token, lease_ms),))
@@ -64,7 +64,7 @@ class SettlingOperations:
     async def change_message_visibility_batch(self, call: Call, params: Structure) -> Structure:
         entries = batches.entries_of(params, "ChangeMessageVisibilityBatchRequestEntry")
         url = params["QueueUrl"]
-        queue = self._access.recall(call, url) or await self._access.at(call, url, "ChangeMessageVisibility")
+        queue = self._access.if_open(call, url) or await self._access.at(call, url, "ChangeMessageVisibility")
         failures: list[Structure] = []
 
         def extended_claim(entry: Entry, handle: Handle) -> tuple[int, int, int]:

@@ -39,10 +39,10 @@ from redrive.model.topic import Subscription, Topic
 _NAME: Final = "eventSubscription"
 
 
-class _Scope(NamedTuple):
-    """The resource that a call is about."""
+class _EventSource(NamedTuple):
+    """The resource whose event subscriptions a call is about."""
 
-    source: ArmId  # The event source
+    id: ArmId
     form: SubscriptionForm  # The form of its event subscriptions' documents
     # The resource in the path, where the call names event subscriptions as nested in it.
     nested_in: ArmId | None
@@ -96,21 +96,21 @@ class EventSubscriptionOperations:
     async def put(self, call: ArmCall) -> Response:
         """Make an event subscription, or replace it: its endpoint is asked whether it agrees, in either case."""
         documents.check_name(call.params[_NAME])
-        scope = await self._scope(call)
-        topic = await self._sources.topic_or_new(scope.source)
+        source = await self._event_source(call)
+        topic = await self._sources.topic_or_new(source.id)
         properties = schema.part(call.document, "properties") or {}
         existing = await self._stored_subscription(call, topic)
         if existing is not None and documents.is_over(existing, call.now):
-            return await self._write(call, scope, topic, None, properties, instead_of=existing)
-        return await self._write(call, scope, topic, existing, properties)
+            return await self._write(call, source, topic, None, properties, instead_of=existing)
+        return await self._write(call, source, topic, existing, properties)
 
     async def patch(self, call: ArmCall) -> Response:
         """Change some of an event subscription; begins again where another call changed it meanwhile."""
         while True:
-            scope, topic, existing = await self._get_existing(call)
-            properties = scope.form.apply_patch(documents.properties_of(existing), call.document)
+            source, topic, existing = await self._get_existing(call)
+            properties = source.form.apply_patch(documents.properties_of(existing), call.document)
             with contextlib.suppress(_ChangedMeanwhile):
-                return await self._write(call, scope, topic, existing, properties, is_change=True)
+                return await self._write(call, source, topic, existing, properties, is_change=True)
 
     async def _check_theirs(self, call: ArmCall, resources: Sequence[ArmId]) -> None:
         """Check that the caller may have the server write to the resources that a document names.
@@ -132,7 +132,7 @@ class EventSubscriptionOperations:
     async def _write(
         self,
         call: ArmCall,
-        scope: _Scope,
+        source: _EventSource,
         topic: Topic,
         existing: Subscription | None,
         properties: Document,
@@ -142,10 +142,10 @@ class EventSubscriptionOperations:
     ) -> Response:
         """Write an event subscription: in the place of the `existing` one, or of one that is over (`instead_of`)."""
         before = {} if existing is None else documents.properties_of(existing)
-        content = scope.form.accept(properties, before, topic, self._resolve, call.now)
+        content = source.form.accept(properties, before, topic, self._resolve, call.now)
         await self._check_theirs(call, documents.referenced_resources(content.properties))
         await self._check_local(call, content.destination)
-        resource_id = scope.form.resource_id(scope.source, topic, call.params[_NAME], existing)
+        resource_id = source.form.resource_id(source.id, topic, call.params[_NAME], existing)
         question = await self._question(call, topic, existing, content, resource_id)
 
         async def write(draft: Draft) -> Subscription:
@@ -161,7 +161,7 @@ class EventSubscriptionOperations:
             return await self._subscribers.write_in(draft, topic, subscription)
 
         written_subscription = await self._engine.resources.write(write)
-        return self._write_answer(call, scope, topic, written_subscription, is_new=existing is None)
+        return self._write_answer(call, source, topic, written_subscription, is_new=existing is None)
 
     async def _check_unchanged_in(self, draft: Draft, existing: Subscription) -> None:
         subscriptions = self._engine.resources.subscriptions
@@ -170,14 +170,14 @@ class EventSubscriptionOperations:
             raise _ChangedMeanwhile
 
     def _write_answer(
-        self, call: ArmCall, scope: _Scope, topic: Topic, subscription: Subscription, *, is_new: bool
+        self, call: ArmCall, source: _EventSource, topic: Topic, subscription: Subscription, *, is_new: bool
     ) -> Response:
-        """The answer to a write, which some kinds of scope show as under way."""
-        body = self._body(call, scope, topic, subscription)
-        if scope.form.in_steps:
+        """The answer to a write, which some kinds of source show as under way."""
+        body = self._body(call, source, topic, subscription)
+        if source.form.in_steps:
             body = in_progress(body, "Creating" if is_new else "Updating")
-        status = HTTPStatus.CREATED if is_new else scope.form.replaced_status
-        return json_answer(body, status, _retry_headers(scope, body))
+        status = HTTPStatus.CREATED if is_new else source.form.replaced_status
+        return json_answer(body, status, _retry_headers(source, body))
 
     async def _question(
         self,
@@ -216,14 +216,14 @@ class EventSubscriptionOperations:
 
     async def get(self, call: ArmCall) -> Response:
         """Show an event subscription."""
-        scope, topic, subscription = await self._get_existing(call)
-        body = self._body(call, scope, topic, subscription)
-        return json_answer(body, headers=_retry_headers(scope, body))
+        source, topic, subscription = await self._get_existing(call)
+        body = self._body(call, source, topic, subscription)
+        return json_answer(body, headers=_retry_headers(source, body))
 
     async def delete(self, call: ArmCall) -> Response:
         """Remove an event subscription, and a domain topic with its last."""
-        scope = await self._scope(call)
-        topic = await self._sources.topic(scope.source)
+        source = await self._event_source(call)
+        topic = await self._sources.topic(source.id)
         if topic is not None:
             subscription = await self._stored_subscription(call, topic)
             if subscription is not None:
@@ -242,8 +242,8 @@ class EventSubscriptionOperations:
 
     async def list(self, call: ArmCall) -> Response:
         """The event subscriptions of one source."""
-        scope = await self._scope(call)
-        topic = await self._sources.topic_or_new(scope.source)
+        source = await self._event_source(call)
+        topic = await self._sources.topic_or_new(source.id)
 
         async def fetch(after: str, limit: int) -> Sequence[Subscription]:
             return await self._engine.resources.subscriptions.of(topic.name, after, limit)
@@ -253,38 +253,38 @@ class EventSubscriptionOperations:
             fetch,
             lambda subscription: subscription.key,
             lambda subscription: listed_name(subscription, call.now),
-            lambda subscription: self._body(call, scope, topic, subscription),
+            lambda subscription: self._body(call, source, topic, subscription),
         )
 
     # ---- find --------------------------------------------------------------------------------------------------
 
-    async def _scope(self, call: ArmCall) -> _Scope:
-        """The event source that the path names, the form of its event subscriptions, and what they are nested in."""
+    async def _event_source(self, call: ArmCall) -> _EventSource:
+        """The event source that the path names; its id stands there as `scope` or, around nested ones, as `parent`."""
         if "namespace" in call.params:
             topic = call.resource(PROVIDER, "namespaces", "topics")
-            return _Scope(topic, NamespaceForm(), topic)
+            return _EventSource(topic, NamespaceForm(), topic)
         text = call.params.get("scope") or call.params["parent"]
-        scope, path = ArmId.parse(text), f"/{text.lstrip('/')}"
-        if scope is not None and scope.type == NAMESPACE_TOPIC:
+        path_id, path = ArmId.parse(text), f"/{text.lstrip('/')}"
+        if path_id is not None and path_id.type == NAMESPACE_TOPIC:
             raise invalid(f"Event subscriptions of '{path}' are created at '{path}/eventSubscriptions'.")
-        source = await self._sources.resource(scope, path)
-        return _Scope(source, SubscriptionForm(), scope if "parent" in call.params else None)
+        source_id = await self._sources.resource(path_id, path)
+        return _EventSource(source_id, SubscriptionForm(), path_id if "parent" in call.params else None)
 
     async def _stored_subscription(self, call: ArmCall, topic: Topic) -> Subscription | None:
         """The event subscription, also one that has expired and was not swept away yet."""
         subscription_id = names.subscription_id(call.params[_NAME])
         return await self._engine.resources.subscriptions.get_stored(topic.name, subscription_id)
 
-    async def _get_existing(self, call: ArmCall) -> tuple[_Scope, Topic, Subscription]:
-        """The event subscription that the path names, with its scope and topic; raises AzureError if there is none."""
-        scope = await self._scope(call)
-        topic = await self._sources.topic(scope.source)
+    async def _get_existing(self, call: ArmCall) -> tuple[_EventSource, Topic, Subscription]:
+        """The event subscription that the path names, with its source and topic; raises AzureError if there is none."""
+        source = await self._event_source(call)
+        topic = await self._sources.topic(source.id)
         if topic is None:
-            raise no_such(scope.source)
+            raise no_such(source.id)
         subscription = await self._stored_subscription(call, topic)
         if subscription is None or documents.is_over(subscription, call.now):
-            raise scope.form.no_such(scope.source, call.params[_NAME])
-        return scope, topic, subscription
+            raise source.form.no_such(source.id, call.params[_NAME])
+        return source, topic, subscription
 
     async def _destination(self, call: ArmCall) -> Mapping[str, Any]:
         """The properties of the destination; empty in queue mode."""
@@ -294,8 +294,12 @@ class EventSubscriptionOperations:
         )
         return properties
 
-    def _body(self, call: ArmCall, scope: _Scope, topic: Topic, subscription: Subscription) -> dict[str, Any]:
-        return scope.form.to_document(subscription, topic.attributes[settings.ID], scope.nested_in, call.now)
+    def _body(
+        self, call: ArmCall, source: _EventSource, topic: Topic, subscription: Subscription
+    ) -> dict[str, Any]:
+        return source.form.to_document(
+            subscription, topic.attributes[settings.ID], source.nested_in, call.now
+        )
 
 
 def listed_name(subscription: Subscription, now: int) -> str | None:
@@ -305,7 +309,7 @@ def listed_name(subscription: Subscription, now: int) -> str | None:
     return subscription.attributes[settings.ID].rpartition("/")[2]
 
 
-def _retry_headers(scope: _Scope, body: Mapping[str, Any]) -> Mapping[str, str]:
+def _retry_headers(source: _EventSource, body: Mapping[str, Any]) -> Mapping[str, str]:
     """Headers that let a client ask again in a second for what awaits an action: by itself it does so twice a minute."""
     is_awaiting = body["properties"]["provisioningState"] == documents.AWAITING
-    return {"Retry-After": "1"} if is_awaiting and scope.form.in_steps else {}
+    return {"Retry-After": "1"} if is_awaiting and source.form.in_steps else {}

@@ -48,9 +48,9 @@ class FunctionEndpoint(TimedEndpoint):
         if isinstance(address, Verdict):
             return address
         url = _url(address, push_request.endpoint)
-        kind = _REQUEST_RESPONSE if url in self._waited_for else _EVENT
-        answer = await self._invoke(address, url, push_request, kind)
-        if kind == _EVENT and isinstance(answer, AwsAnswer) and _knows_no_events(answer):
+        invocation_type = _REQUEST_RESPONSE if url in self._waited_for else _EVENT
+        answer = await self._invoke(address, url, push_request, invocation_type)
+        if invocation_type == _EVENT and isinstance(answer, AwsAnswer) and _knows_no_events(answer):
             self._waited_for.add(url)  # that server only invokes while it is waited for
             answer = await self._invoke(address, url, push_request, _REQUEST_RESPONSE)
         if isinstance(answer, Verdict):
@@ -60,10 +60,10 @@ class FunctionEndpoint(TimedEndpoint):
         return _busy(answer) or of_answer(answer)
 
     async def _invoke(
-        self, address: ResourceAddress, url: str, push_request: PushRequest, kind: str
+        self, address: ResourceAddress, url: str, push_request: PushRequest, invocation_type: str
     ) -> AwsAnswer | Verdict:
-        """Invoke a function, as an event or (`kind`) waiting for its result."""
-        headers = {"X-Amz-Invocation-Type": kind}
+        """Invoke a function by its `url`, as calls of its server (`address`) are signed."""
+        headers = {"X-Amz-Invocation-Type": invocation_type}
         if _TRACE in push_request.headers:
             headers[_TRACE] = push_request.headers[_TRACE]
         return await self._client.call(

@@ -96,13 +96,13 @@ class StorageQueueEndpoint(TimedEndpoint):
 
     def _open_account(self, connection_string: str) -> QueueServiceClient:
         """A client that asks once, over this endpoint's connections: the schedule asks again."""
-        transport = AioHttpTransport(session=self._session or self._open(), session_owner=False)
+        transport = AioHttpTransport(session=self._session or self._open_session(), session_owner=False)
         return QueueServiceClient.from_connection_string(
             connection_string, retry_total=0, transport=transport
         )
 
-    def _open(self) -> aiohttp.ClientSession:
-        """A session that trusts `ca_file` too, and keeps no cookies."""
+    def _open_session(self) -> aiohttp.ClientSession:
+        """Open this endpoint's session, which trusts `ca_file` too, and keeps no cookies."""
         trust = ssl.create_default_context()
         if self._ca_file is not None:
             trust.load_verify_locations(self._ca_file)

@@ -55,7 +55,7 @@ class Routes:
     def find(
         self, path: str, method: str
     ) -> tuple[Mapping[str, Any], Mapping[str, Any], dict[str, str]] | None:
-        """The resource of a path, its method, and the path's parameters; None: there is no such resource or method."""
+        """The resource of a path, its method, and the path's parameters; None: none fits, and there is no `$default`."""
         parts = [part for part in path.split("/") if part]
         route_match = _search(self._root, parts, 0, method, [])
         if route_match is None:

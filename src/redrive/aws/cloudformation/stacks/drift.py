@@ -114,15 +114,17 @@ class DriftOperations:
 
 def _differences(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> list[Structure]:
     """The differences of the properties that the template sets and the service describes."""
-    leaves = (_leaves(f"/{name}", expected[name], actual[name]) for name in expected if name in actual)
-    return sorted(chain.from_iterable(leaves), key=lambda each: each["PropertyPath"])
+    each_properties = (
+        _value_differences(f"/{name}", expected[name], actual[name]) for name in expected if name in actual
+    )
+    return sorted(chain.from_iterable(each_properties), key=lambda each: each["PropertyPath"])
 
 
-def _leaves(path: str, expected: Any, actual: Any) -> Iterator[Structure]:
+def _value_differences(path: str, expected: Any, actual: Any) -> Iterator[Structure]:
     """The differences between two values: of objects member by member, of all others as a whole (recorded)."""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         for key in expected.keys() | actual.keys():
-            yield from _leaves(f"{path}/{key}", expected.get(key), actual.get(key))
+            yield from _value_differences(f"{path}/{key}", expected.get(key), actual.get(key))
     elif expected != actual:
         kind = "NOT_EQUAL"
         if actual is None:

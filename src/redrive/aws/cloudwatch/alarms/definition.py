@@ -114,7 +114,10 @@ def _check_period(seconds: int) -> None:
 
 
 def _check_metric(params: Structure) -> int:
-    """Check an alarm on one metric; returns its period (seconds). An extended statistic is one of single values."""
+    """Check an alarm on one metric; returns its period (seconds).
+
+    An extended statistic must be computed from single values, as a percentile is.
+    """
     for name in ("MetricName", "Namespace", "Period"):
         if params.get(name) is None:
             raise missing(f"The parameter {name} is required.")

@@ -161,7 +161,7 @@ class AliasOperations:
             await function_in(draft, reference)
             if await draft.get(ALIAS, qualified_key(reference.name, alias.name)) is not None:
                 raise conflict(f"Alias already exists: {arn_of(reference.name, alias.name)}")
-            await _check_in(draft, alias)
+            await _check_alias(draft, alias)
             draft.put(ALIAS, qualified_key(reference.name, alias.name), alias)
 
         await self._engine.resources.write(decide)
@@ -197,7 +197,7 @@ class AliasOperations:
                 weights=_weights(params) if "RoutingConfig" in params else before.weights,
                 revision=revision,
             )
-            await _check_in(draft, after)
+            await _check_alias(draft, after)
             draft.put(ALIAS, key, after)
             await update_backlogs_in(draft, self._engine.resources, function)
             return after
@@ -253,7 +253,7 @@ def _weights(params: Structure) -> Mapping[str, float]:
     return weights
 
 
-async def _check_in(draft: Draft, alias: FunctionAlias) -> None:
+async def _check_alias(draft: Draft, alias: FunctionAlias) -> None:
     """Refuse an alias for a version that is not there, or weights that cannot be."""
     if alias.weights and LATEST in (alias.version, *alias.weights):
         raise typeless("$LATEST is not supported for an alias pointing to more than 1 version")

@@ -33,8 +33,8 @@ _READY_MS: Final = 1_000  # a policy may ask for the time, of which it knows sec
 class _Ready(NamedTuple):
     """A version that can be run at once, as long as nothing changes that was looked at to find that out."""
 
-    version: Configuration  # The identical object
-    changes: int  # As of that number of changes of documents
+    configuration: Configuration  # The identical object
+    changes: int  # The value of `Documents.changes`, which counts, when it was looked at
     until: int  # Moment (ms)
     function: FunctionVersion
 
@@ -177,14 +177,14 @@ class Executor:
         return function
 
     def _ready_function(
-        self, version: Configuration, reserved: int | None, now: int
+        self, configuration: Configuration, reserved: int | None, now: int
     ) -> FunctionVersion | None:
-        """The answer that `runnable` gave a moment ago, if it still holds."""
-        ready = self._ready.get((version.name, version.version))
-        if ready is None or ready.version is not version or now >= ready.until:
+        """The last answer of `runnable`, if it is of this second and no document has changed since; else None."""
+        ready = self._ready.get((configuration.name, configuration.version))
+        if ready is None or ready.configuration is not configuration or now >= ready.until:
             return None
-        current = ready.changes == self._documents.changes and ready.function.reserved == reserved
-        return ready.function if current else None
+        is_current = ready.changes == self._documents.changes and ready.function.reserved == reserved
+        return ready.function if is_current else None
 
     async def _revision(self, version: Configuration, code: str) -> str:
         """The revision of a version as its code is now; if the code changed, idle processes of the old one are ended."""

@@ -53,7 +53,10 @@ class Signer:
         return self._remembered_signature(digest) or self._remember(digest, self._sign(digest, version))
 
     async def sign(self, text: str, version: str) -> str:
-        """The signature, made in a thread: OpenSSL works there without blocking the interpreter."""
+        """The signature: a remembered one, that of a task under way, or one that a thread makes.
+
+        OpenSSL works there without blocking the interpreter.
+        """
         digest = _digest(text, version)
         signature = self._remembered_signature(digest)
         if signature is not None:
@@ -80,7 +83,7 @@ class Signer:
         return [self._remembered_signature(digest) for digest in digests]
 
     def _begin(self, versions: Mapping[bytes, str]) -> "asyncio.Future[dict[bytes, str]]":
-        """Sign digests in one turn of a thread."""
+        """A task that signs these digests, each for its version, in one turn of a thread; it returns all signatures."""
         task = asyncio.get_running_loop().run_in_executor(self._threads, self._sign_each, versions)
         for digest in versions:
             self._running[digest] = task

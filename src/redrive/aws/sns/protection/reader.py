@@ -123,6 +123,11 @@ def _read_identifier(name: str, finders: dict[str, Finder]) -> str:
 
 
 def _read_statement(statement: JsonCursor, finders: dict[str, Finder]) -> ProtectionStatement:
+    """Read one statement; finders of the managed identifiers that it names are added to `finders`.
+
+    Raises:
+        ProtectionPolicyInvalid: By `JsonCursor.refuse`, too.
+    """
     direction = statement.members.get("DataDirection")
     if direction not in (INBOUND, OUTBOUND):
         statement.refuse("DataDirection", f"must be either {INBOUND} or {OUTBOUND}")

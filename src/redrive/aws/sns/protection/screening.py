@@ -58,7 +58,7 @@ class Screening:
         self._threads = ThreadPoolExecutor(_THREADS, "redrive-screening")
 
     async def publication(self, call: Call, topic: Topic, entry: Entry, make: Make) -> Publication:
-        """The publication of an entry to a topic that has a policy.
+        """The publication of an entry to a topic that has a policy; its `screen` makes the versions for subscribers.
 
         Raises:
             AwsError: `AuthorizationError`: the policy denies it, or leaves nothing of it.
@@ -71,8 +71,10 @@ class Screening:
             raise _prohibited(topic)
         outbound = policy.towards(OUTBOUND)
         if outbound:
-            texts = await self._inspect_entry(admitted_entry, policy.finders_of(outbound))
-            publication.screen = Screen(topic, policy, admitted_entry, texts, publication, make).version_for
+            inspected_texts = await self._inspect_entry(admitted_entry, policy.finders_of(outbound))
+            publication.screen = Screen(
+                topic, policy, admitted_entry, inspected_texts, publication, make
+            ).version_for
         return publication
 
     async def _admit(
@@ -82,7 +84,7 @@ class Screening:
         statements = policy.about(INBOUND, call.principal.name)
         if not statements:
             return entry
-        texts = await self._inspect_entry(entry, policy.finders_of(statements))
+        inspected_texts = await self._inspect_entry(entry, policy.finders_of(statements))
         for statement in statements:
             if isinstance(statement.operation, Audit):
                 sample = Sample(
@@ -91,14 +93,14 @@ class Screening:
                     call.principal.name,
                     call.now,
                     statement.identifiers,
-                    list(texts.each.values()),
+                    list(inspected_texts.each.values()),
                 )
                 self._audit_log.write(statement.operation, sample)
-        if _has_finds(Deny, statements, texts.each.values()):
+        if _has_finds(Deny, statements, inspected_texts.each.values()):
             raise _prohibited(topic)
-        return texts.without(entry, statements)
+        return inspected_texts.without(entry, statements)
 
-    async def _inspect_entry(self, entry: Entry, finders: Mapping[str, Finder]) -> "_Texts":
+    async def _inspect_entry(self, entry: Entry, finders: Mapping[str, Finder]) -> "_InspectedTexts":
         """The findings in the texts of an entry; long texts are searched in a thread."""
         message: str = entry["Message"]
         structured = entry.get("MessageStructure") == "json"
@@ -106,9 +108,11 @@ class Screening:
         if structured:
             texts = {name: text for name, text in orjson.loads(message).items() if isinstance(text, str)}
         if _is_quick(message, finders):
-            return _Texts(_inspect(texts, finders), structured)
+            return _InspectedTexts(_inspect(texts, finders), structured)
         loop = asyncio.get_running_loop()
-        return _Texts(await loop.run_in_executor(self._threads, _inspect, texts, finders), structured)
+        return _InspectedTexts(
+            await loop.run_in_executor(self._threads, _inspect, texts, finders), structured
+        )
 
 
 def _prohibited(topic: Topic) -> AwsError:
@@ -127,7 +131,7 @@ Inspections = Mapping[str, Inspection]
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts:
+class _InspectedTexts:
     """The texts of a message and what was found in them: one, or with MessageStructure=json several, by name."""
 
     each: Inspections
@@ -206,7 +210,7 @@ class Screen:
         topic: Topic,
         policy: ProtectionPolicy,
         entry: Entry,
-        texts: _Texts,
+        texts: _InspectedTexts,
         publication: Publication,
         make: Make,
     ) -> None:
