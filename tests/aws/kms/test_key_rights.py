@@ -202,6 +202,85 @@ def test_a_grant_to_a_role_is_within_the_policies_of_its_session() -> None:
     on_stage(play)
 
 
+# ---- new keys -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("statement", "may"),
+    [
+        (allow("kms:ReplicateKey"), False),
+        (allow("kms:*", Condition={"StringEquals": {"aws:RequestedRegion": REGION}}), False),
+        (allow("kms:*", Condition={"StringEquals": {"aws:RequestedRegion": [REGION, "eu-west-1"]}}), True),
+    ],
+    ids=["no right to create keys", "none there", "both"],
+)
+def test_a_replica_needs_the_right_to_create_a_key_there(statement: Mapping[str, Any], *, may: bool) -> None:
+    """A replica opens whatever the primary key has sealed, under a policy of the caller's choice."""
+
+    async def play(stage: Stage) -> None:
+        primary = await stage.call(stage.root, "kms", "CreateKey", MultiRegion=True)
+        bob = await stage.user("bob", statement)
+        asked = {"KeyId": primary["KeyMetadata"]["KeyId"], "ReplicaRegion": "eu-west-1"}
+        assert await stage.may(bob, "kms", "ReplicateKey", **asked) is may
+
+    on_stage(play)
+
+
+def test_a_key_with_tags_needs_the_right_to_tag() -> None:
+    async def play(stage: Stage) -> None:
+        bob = await stage.user("bob", allow("kms:*"), deny("kms:TagResource"))
+        tags = {"Tags": [{"TagKey": "team", "TagValue": "red"}]}
+        assert not await stage.may(bob, "kms", "CreateKey", **tags)
+        made = await stage.call(bob, "kms", "CreateKey", MultiRegion=True)
+        asked = {"KeyId": made["KeyMetadata"]["KeyId"], "ReplicaRegion": "eu-west-1"}
+        assert not await stage.may(bob, "kms", "ReplicateKey", **asked, **tags)
+        assert await stage.may(bob, "kms", "ReplicateKey", **asked)
+
+    on_stage(play)
+
+
+def test_a_new_primary_key_needs_the_right_to_it_too() -> None:
+    async def play(stage: Stage) -> None:
+        primary = (await stage.call(stage.root, "kms", "CreateKey", MultiRegion=True))["KeyMetadata"]
+        bob = await stage.user("bob", allow("kms:*", on=primary["Arn"]))
+        asked = {"KeyId": primary["KeyId"], "ReplicaRegion": "eu-west-1"}
+        await stage.call(stage.root, "kms", "ReplicateKey", **asked)
+        moved = {"KeyId": primary["KeyId"], "PrimaryRegion": "eu-west-1"}
+        assert not await stage.may(bob, "kms", "UpdatePrimaryRegion", **moved)
+        assert await stage.may(stage.root, "kms", "UpdatePrimaryRegion", **moved)
+
+    on_stage(play)
+
+
+@pytest.mark.parametrize(
+    ("operation", "params"),
+    [
+        ("Encrypt", {"Plaintext": b"x"}),
+        ("GenerateDataKey", {"KeySpec": "AES_256"}),
+        ("GenerateDataKeyPair", {"KeyPairSpec": "ECC_NIST_P256"}),
+    ],
+)
+def test_a_context_has_no_names_that_policies_take_for_one(operation: str, params: dict[str, Any]) -> None:
+    """A condition sees one value of a name, in whatever case: the other passed a Deny."""
+
+    async def play(stage: Stage) -> None:
+        against = {
+            "Effect": "Deny",
+            "Principal": "*",
+            "Action": f"kms:{operation}",
+            "Condition": {"StringEquals": {"kms:EncryptionContext:team": "red"}},
+        }
+        asked = {"KeyId": await new_key(stage, against), **params}
+        assert not await stage.may(stage.root, "kms", operation, **asked, EncryptionContext={"team": "red"})
+        both = {"team": "red", "TEAM": "blue"}
+        refused = await stage.refusal(stage.root, "kms", operation, **asked, EncryptionContext=both)
+        assert refused.startswith(
+            "ValidationException: EncryptionContext must not have names that differ in case"
+        )
+
+    on_stage(play)
+
+
 # ---- aliases ------------------------------------------------------------------------------------------------------
 
 

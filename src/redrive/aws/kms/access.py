@@ -24,6 +24,7 @@ from redrive.aws.kms.records import (
 )
 from redrive.aws.wire.arn import read_arn
 from redrive.aws.wire.errors import common
+from redrive.aws.wire.shapes import Structure
 from redrive.engine.resources import Documents
 from redrive.model.names import ResourceName
 
@@ -180,6 +181,19 @@ class KeyAccess:
         if key.deletion_at is not None:
             raise wrong_state(key, _STATE_TEXTS[PENDING_DELETION])
         return key
+
+    @staticmethod
+    def check_creation(call: Call, params: Structure, region: str) -> None:
+        """Refuse a caller whose own policies do not allow a new key in a region, with the tags of a request.
+
+        Raises:
+            AwsError: `AccessDeniedException`.
+        """
+        keys: dict[str, Values] = {"aws:RequestedRegion": region}
+        for action in ("kms:CreateKey", *(["kms:TagResource"] if params.get("Tags") else [])):
+            decision = call.decide(action, "*", call.account, keys=keys)
+            if not decision.allowed:
+                raise denied(call.principal.name, action, "*", decision)
 
     async def usable_key(
         self, call: Call, key_id: str, operation: str, context: Mapping[str, str] = _NO_CONTEXT

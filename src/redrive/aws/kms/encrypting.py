@@ -84,6 +84,7 @@ class Encrypting:
     async def _encryption_key(
         self, call: Call, key_id: str, operation: str, context: Mapping[str, str]
     ) -> KmsKey:
+        check_distinct(context)
         key = await self._access.usable_key(call, key_id, operation, context)
         if key.usage != ENCRYPTS:
             raise wrong_usage(key, operation)
@@ -199,6 +200,16 @@ def checked_context(context: Mapping[str, str] | None) -> Mapping[str, str]:
     if sum(len(name.encode()) + len(value.encode()) for name, value in context.items()) > CONTEXT_BYTES_MAX:
         raise not_valid(f"EncryptionContext must have at most {CONTEXT_BYTES_MAX} bytes")
     return context
+
+
+def check_distinct(context: Mapping[str, str]) -> None:
+    """Refuse to encrypt under names that differ in case alone: policies would see one of their values, and not the other.
+
+    Raises:
+        AwsError: `ValidationException`.
+    """
+    if len({name.lower() for name in context}) < len(context):
+        raise not_valid("EncryptionContext must not have names that differ in case alone")  # chosen
 
 
 def check_no_recipient(params: Structure) -> None:

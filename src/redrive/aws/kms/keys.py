@@ -118,6 +118,7 @@ class Keys:
         self._materials = materials
 
     async def create_key(self, call: Call, params: Structure) -> Structure:
+        self._access.check_creation(call, params, call.region)
         spec, usage = _kind(params)
         origin = _origin(params)
         multi_region = bool(params.get("MultiRegion"))
@@ -252,6 +253,7 @@ class Replicating:
 
     async def replicate_key(self, call: Call, params: Structure) -> Structure:
         key = await self._access.managed_key(call, params["KeyId"], "ReplicateKey")
+        self._access.check_creation(call, params, params["ReplicaRegion"])
         check_enabled(key, call.now)
         if key.primary_region != key.name.region:
             raise unsupported(f"{key.arn} is not a multi-region primary key.")
@@ -303,6 +305,11 @@ class Replicating:
             current = await draft.get(KEY, key.name.key)
             if current is None or current.primary_region != key.name.region:
                 raise unsupported(f"{key.arn} is not a primary key any more.")
+            replica = await draft.get(KEY, key.name._replace(region=region).key)
+            if (
+                replica is not None
+            ):  # "on the current primary key … on the current replica key" (UpdatePrimaryRegion)
+                await self._access.check(call, replica, "UpdatePrimaryRegion")
             regions = tuple(sorted({*current.replica_regions, key.name.region} - {region}))
             await self._set_regions(draft, current, region, regions)
             draft.put(KEY, key.name.key, replace(current, primary_region=region, replica_regions=regions))

@@ -6,7 +6,13 @@ from typing import Final
 from redrive.aws.kit.call import Call
 from redrive.aws.kms import ciphertext, private_keys
 from redrive.aws.kms.access import KeyAccess
-from redrive.aws.kms.encrypting import check_algorithm, check_dry_run, check_no_recipient, checked_context
+from redrive.aws.kms.encrypting import (
+    check_algorithm,
+    check_distinct,
+    check_dry_run,
+    check_no_recipient,
+    checked_context,
+)
 from redrive.aws.kms.errors import error, unsupported, wrong_usage
 from redrive.aws.kms.material import Materials
 from redrive.aws.kms.private_keys import new_private_key, to_der
@@ -134,6 +140,7 @@ class Signing:
         context, spec = checked_context(params.get("EncryptionContext")), params["KeyPairSpec"]
         if spec not in SPECS or spec == SYMMETRIC:
             raise unsupported(f"Redrive does not offer pairs of the spec {spec}.")
+        check_distinct(context)
         key = await self._access.usable_key(call, params["KeyId"], operation, context)
         if not key.symmetric:
             raise wrong_usage(key, operation)
