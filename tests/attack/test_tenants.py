@@ -10,8 +10,11 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from redrive.aws.s3.buckets import BucketOperations
+from redrive.model.errors import StoreUnavailable
 from tests.attack.conftest import ACCOUNT, STRANGER
 from tests.attack.forging import Key, send, signed
+from tests.aws.stage import Stage, on_stage
 from tests.services.server import Server
 
 REGION = "us-east-1"
@@ -208,3 +211,26 @@ def test_a_group_of_another_account_is_not_shown(ours: Tenant, theirs: Tenant) -
     guid = f"00000000-0000-0000-0000-{ours.account}"
     status, answer = theirs.ask(f"/_redrive/endpoints?subscription={guid}&group=rg&all=true")
     assert (status, "does not belong to account" in answer["message"]) == (400, True)
+
+
+def test_the_next_owner_of_a_bucket_s_name_finds_no_uploads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts of an upload are read by whoever completes it, and a crash may end the deletion of its bucket."""
+
+    async def play(stage: Stage) -> None:
+        await stage.call(stage.root, "s3", "CreateBucket", Bucket="files")
+        await stage.call(stage.root, "s3", "CreateMultipartUpload", Bucket="files", Key="private")
+
+        async def crash(*_: Any) -> None:
+            raise StoreUnavailable("the node is gone")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(BucketOperations, "_abort_uploads", crash)
+            await stage.refusal(stage.root, "s3", "DeleteBucket", Bucket="files")
+        taken = await stage.refusal(stage.stranger, "s3", "CreateBucket", Bucket="files")
+        assert taken.startswith("BucketAlreadyExists")
+        await stage.call(stage.root, "s3", "DeleteBucket", Bucket="files")
+        await stage.call(stage.stranger, "s3", "CreateBucket", Bucket="files")
+        listed = await stage.call(stage.stranger, "s3", "ListMultipartUploads", Bucket="files")
+        assert "Uploads" not in listed
+
+    on_stage(play)

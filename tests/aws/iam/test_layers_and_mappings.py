@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from tests.aws.iam.test_closed_by_default import archive
-from tests.aws.stage import ACCOUNT, REGION, Refused, Stage, allow, on_stage
+from tests.aws.stage import ACCOUNT, REGION, Refused, Stage, allow, deny, on_stage
 
 LAYER: Final = f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:tools"
 MAPPING: Final = (
@@ -46,5 +46,9 @@ def test_tags_of_mappings_are_their_account_s() -> None:
         ben = await stage.user("ben", allow("lambda:ListTags", on=MAPPING))
         with pytest.raises(Refused, match="Event source mapping not found"):
             await stage.call(ben, "lambda", "ListTags", Resource=MAPPING)
+        eve = await stage.user("eve", allow("lambda:*"), deny("lambda:*", on=MAPPING))
+        for spelled in (MAPPING, MAPPING.replace("arn:aws:", "arn:aws-cn:")):
+            with pytest.raises(Refused, match="is not authorized to perform: lambda:ListTags"):
+                await stage.call(eve, "lambda", "ListTags", Resource=spelled)
 
     on_stage(play, functions="on")

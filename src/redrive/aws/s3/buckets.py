@@ -62,16 +62,21 @@ class BucketOperations:
         """https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteBucket.html; its unfinished uploads are aborted."""
         bucket = await self._access.bucket(call, params, "DeleteBucket")
 
-        async def decide(draft: Draft) -> None:
+        async def decide(draft: Draft) -> bool:
+            """Remove the bucket; False: it has uploads, which nobody who makes a bucket of its name may find."""
             if await draft.get(BUCKET, bucket.name) is None:
                 raise no_bucket(bucket.name)
             if await draft.find(OBJECT, f"{bucket.name}/", limit=1):
                 raise _not_empty(bucket.name)
+            if await draft.find(UPLOAD, f"{bucket.name}/", limit=1):
+                return False
             draft.remove(BUCKET, bucket.name)
             draft.require_none(OBJECT, f"{bucket.name}/")
+            draft.require_none(UPLOAD, f"{bucket.name}/")
+            return True
 
-        await self._engine.resources.write(decide)
-        await self._abort_uploads(bucket.name)
+        while not await self._engine.resources.write(decide):
+            await self._abort_uploads(bucket.name)
         return {}
 
     async def _abort_uploads(self, bucket: str) -> None:

@@ -79,8 +79,11 @@ def _function(arn: str) -> names.FunctionReference:
 def _key(call: Call, arn: str, action: str) -> str:
     """The key of a mapping, which is its account's alone: mappings have no policies."""
     region, account, _, mapping_id = arn.split(":")[3:7]
-    if not call.may(f"lambda:{action}", arn, account, policy=None):
-        raise denied(call.principal.name, action, arn)
+    own_arn = (
+        f"arn:aws:lambda:{region}:{account}{_MAPPING}{mapping_id}"  # whatever partition the caller names
+    )
+    if not call.may(f"lambda:{action}", own_arn, account, policy=None):
+        raise denied(call.principal.name, action, own_arn)
     return f"{account}/{region}/{mapping_id}"
 
 
