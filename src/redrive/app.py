@@ -271,12 +271,12 @@ async def _core(
 def _extensions(core: Core, collector: opentelemetry.Collector) -> ExtensionRegistry:
     """The facades and their parts; they call each other by `core.services`, once all of them are made."""
     parts = [make(core) for make in (sns.mobile_push, sns.text_messages, sns.data_protection)]
-    beyond, keys = destinations.extension(core), kms.extension(core)
+    remotes, keys = destinations.extension(core), kms.extension(core)
     encryption = keys.delivery.encryption
     topics = sns.extension(
         core, [part.delivery.sns for part in parts if part.delivery.sns is not None], encryption
     )
-    facades, grid = [beyond, keys, topics, *parts], DeferredEventGrid(core)
+    facades, grid = [remotes, keys, topics, *parts], DeferredEventGrid(core)
     presenters: dict[str, Presenter] = {}
     for facade in (*facades, grid.stand_in):
         presenters |= facade.delivery.presenters
@@ -288,7 +288,7 @@ def _extensions(core: Core, collector: opentelemetry.Collector) -> ExtensionRegi
         key_uses.extension(core),
     ]
     setting = functions.prepare(core) if core.settings.runs_functions else None
-    services = deferred_extensions(core, setting, beyond.delivery.endpoints, presenters, encryption)
+    services = deferred_extensions(core, setting, remotes.delivery.endpoints, presenters, encryption)
     return ExtensionRegistry(core, [*facades, *others], [grid, *services])
 
 

@@ -113,7 +113,7 @@ class HttpEndpoint(TimedEndpoint, DirectEndpoint):
         """See `DirectEndpoint.begin`; None unless a connection rests and the URL has no password."""
         try:
             destination = _read_url(push_request.endpoint)
-            origin, target, host = _way(destination)
+            origin, target, host = _request_parts(destination)
             headers = {**push_request.headers, "Content-Type": push_request.content_type}
             head = _head(push_request.method, target, host, headers, len(push_request.body))
         except ValueError:
@@ -221,7 +221,7 @@ class HttpEndpoint(TimedEndpoint, DirectEndpoint):
 
         Each repetition uses up one resting connection, so the last one uses a new connection.
         """
-        origin, target, host = _way(destination)
+        origin, target, host = _request_parts(destination)
         head = _head(method, target, host, headers, len(body))
         while True:
             connection, is_new = await self._connections.take(origin)
@@ -250,7 +250,7 @@ _read_url = lru_cache(_URLS_MAX)(read_url)
 
 
 @lru_cache(_URLS_MAX)
-def _way(destination: Destination) -> tuple[WebOrigin, str, str]:
+def _request_parts(destination: Destination) -> tuple[WebOrigin, str, str]:
     """The origin that a request to a URL goes to, its target, and its Host."""
     url = destination.url
     if url.raw_host is None or url.port is None:

@@ -196,7 +196,7 @@ class FunctionCode:
         mark = hashlib.sha256("".join(digest for _, digest in archives).encode()).hexdigest()
         folder = self._home(name) / f"layers-{mark}"
         layers = [Path(each) for each in folders]
-        return await self._once(folder, lambda: asyncio.to_thread(lay, layers, folder))
+        return await self._once(folder, lambda: asyncio.to_thread(merge_layers, layers, folder))
 
     async def _once(self, folder: Path, make: Callable[[], Coroutine[Any, Any, None]]) -> str:
         """Make a folder, once for all who wait for it, and remember its path."""
@@ -247,8 +247,8 @@ def unpack(archive: bytes, folder: Path) -> None:
     _finish(unfinished, folder)
 
 
-def lay(layers: Sequence[Path], folder: Path) -> None:
-    """Lay folders over each other into another that is not there yet, whole or not at all; files are linked."""
+def merge_layers(layers: Sequence[Path], folder: Path) -> None:
+    """Make a folder of these, later ones over earlier ones, whole or not at all; files are linked, not copied."""
     unfinished = _unfinished(folder)
     for layer in layers:
         for source in sorted(layer.rglob("*")):

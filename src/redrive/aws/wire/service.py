@@ -112,6 +112,7 @@ class Service:
         return self._errors[code].says(message, query_message)
 
     def _compile(self, name: str) -> Operation:
+        """Make an operation of the model, and remember it; raises AwsError if the model has none of that name."""
         raw = self.model["operations"].get(name)
         if raw is None:
             raise self._unknown_operation(name)

@@ -173,10 +173,10 @@ def _check_properties(spec: ArmResourceSpec, document: Document, before: Documen
 
 def _check_location(spec: ArmResourceSpec, record: Record, location: str) -> None:
     """Refuse another location than the resource has."""
-    stands = location_of(record)
-    if not is_same_location(stands, location):
+    current_location = location_of(record)
+    if not is_same_location(current_location, location):
         name = id_of(record.attributes).name
-        text = spec.moved.format(name=name, stands=stands, location=location)
+        text = spec.moved.format(name=name, stands=current_location, location=location)
         raise conflict(text, "InvalidResourceLocation")
 
 

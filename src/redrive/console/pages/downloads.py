@@ -35,12 +35,12 @@ async def download(visit: Visit) -> File:
     kind = visit.parameter("format", "jsonl")
     if kind not in _WRITERS:
         raise Unusable("There are two formats: jsonl and csv.")
-    rows = [_row(visit, letter) for letter in await _chosen(visit, queue.id)]
+    rows = [_row(visit, letter) for letter in await _selected_letters(visit, queue.id)]
     content_type, write = _WRITERS[kind]
     return File(f"{queue.name.name}.{kind}", content_type, write(rows))
 
 
-async def _chosen(visit: Visit, queue_id: int) -> list[DeadLetter]:
+async def _selected_letters(visit: Visit, queue_id: int) -> list[DeadLetter]:
     """The dead letters of the cause and the search that the link names."""
     cause = visit.parameter("cause", "all")
     key = None if cause == "all" else read_cause(cause)

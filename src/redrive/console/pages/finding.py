@@ -36,7 +36,7 @@ async def page(visit: Visit) -> Page:
 
 
 async def _hits(visit: Visit, scope: ResourceName, text: str) -> list[Hit]:
-    """A message id first, then a scope, then names, of each kind a few."""
+    """The things that a text may name, a few of each kind: a message id first, then scopes, then names."""
     hits = []
     if _ID.fullmatch(text):
         hits.append(Hit("trace", f"Trace message {text[:36]}", "", visit.link_in(scope, "messages", text)))

@@ -174,17 +174,17 @@ def _diff(was: str, now: str) -> list[DiffLine]:
     return rows
 
 
-def _pieces(was: str, now: str) -> list[Pieces]:
-    """A line and the one in its place, cut where they differ first and last."""
-    same = _alike(was, now)
-    tail = _alike(was[same:][::-1], now[same:][::-1])
+def _pieces(before: str, after: str) -> list[Pieces]:
+    """A line and the one in its place, each as the beginning they share, what differs, and the end they share."""
+    head = _shared_chars(before, after)
+    tail = _shared_chars(before[head:][::-1], after[head:][::-1])
     return [
-        [(line[:same], False), (line[same : len(line) - tail], True), (line[len(line) - tail :], False)]
-        for line in (was, now)
+        [(line[:head], False), (line[head : len(line) - tail], True), (line[len(line) - tail :], False)]
+        for line in (before, after)
     ]
 
 
-def _alike(one: str, other: str) -> int:
+def _shared_chars(one: str, other: str) -> int:
     """The number of characters with which both texts begin."""
     pairs = zip(one, other, strict=False)
     return next((index for index, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -63,7 +63,7 @@ async def rehearse(visit: Visit) -> Page:
 
 
 def _host(url: str) -> str:
-    """The host of an address; empty: it is none of the web's."""
+    """The host of an http or https URL; empty for any other text."""
     try:
         parts = urlsplit(url)
     except ValueError:  # half an IPv6 address

@@ -268,13 +268,13 @@ async def subscription(visit: Visit) -> Page:
         "dead_form": ""
         if topic.dialect != DIALECT
         else visit.link("dead-letter-queue", topic=topic.name.name, subscription=receiver.id),
-        **({} if visit.live_alone else await _beside(visit, topic, receiver)),
+        **({} if visit.live_alone else await _fixed_values(visit, topic, receiver)),
     }
     return Page("subscription.html", values, live_seconds=2)
 
 
-async def _beside(visit: Visit, topic: Topic, subscription: Subscription) -> dict[str, Any]:
-    """The part of a subscription's page that is not asked for again."""
+async def _fixed_values(visit: Visit, topic: Topic, subscription: Subscription) -> dict[str, Any]:
+    """Template values of a subscription's page that live updates leave out."""
     dead = subscription.dead_letter
     return {
         **await _schedule_chart(visit, subscription),

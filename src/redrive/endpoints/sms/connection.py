@@ -207,20 +207,20 @@ class SmsConnection(KeptConnection):
         self._send(Pdu(smpp.UNBIND, smpp.OK, self._next_sequence()))
 
     @override
-    def _fail(self, why: Exception) -> None:
+    def _fail(self, failure: Exception) -> None:
         """Fail what is under way, and stop hearing texts."""
         for answer in self._waiting.values():
             if not answer.done():
-                answer.set_exception(why)
+                answer.set_exception(failure)
         for hearing in self._hearing:
             hearing.cancel()
 
-    def _end(self, why: Exception) -> None:
-        self._why = why
+    def _end(self, failure: Exception) -> None:
+        self._failure = failure
         self._close_socket()
 
     def _give_up(self) -> None:
-        self._why = ConnectionResetError("The message centre gives no sign of life")
+        self._failure = ConnectionResetError("The message centre gives no sign of life")
         self.abort()
 
     # ---- what is said ------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class SmsConnection(KeptConnection):
     async def _ask(self, command: int, body: bytes) -> Pdu:
         """Send a request and wait for the answer with its sequence number."""
         if self._socket is None:
-            raise self._why
+            raise self._failure
         sequence = self._next_sequence()
         answer: asyncio.Future[Pdu] = self._loop.create_future()
         self._waiting[sequence] = answer

@@ -49,7 +49,9 @@ class SubscriptionMatcher:
     filters: FilterIndex[str] = field(default_factory=FilterIndex)
     event_filtered: dict[str, tuple[EventFilter, Subscription]] = field(default_factory=dict)
     expires_at: int | None = None  # the first of them to end, or one that ended
-    _everything: list[Subscription] | None = None  # of those without a filter; handed out, so never changed
+    _unfiltered_list: list[Subscription] | None = (
+        None  # of those without a filter; handed out, so never changed
+    )
 
     def add(self, subscription: Subscription) -> None:
         """Match this subscription from now on, in place of an earlier state of it."""
@@ -58,7 +60,7 @@ class SubscriptionMatcher:
             self.expires_at = min(subscription.expires_at, self.expires_at or subscription.expires_at)
         if subscription.filter_text is None:
             self.unfiltered[subscription.id] = subscription
-            self._everything = None
+            self._unfiltered_list = None
             return
         if subscription.filter_language == EVENTS:
             event_filter = read_event_filter(subscription.filter_text)
@@ -73,27 +75,27 @@ class SubscriptionMatcher:
         if self.filtered.pop(subscription_id, None) is not None:
             self.filters.remove(subscription_id)
         elif self.unfiltered.pop(subscription_id, None) is not None:
-            self._everything = None
+            self._unfiltered_list = None
         else:
             self.event_filtered.pop(subscription_id, None)
 
     def matches(self, subject: Subject, budget: MessageBudget) -> Matches:
         """Find the subscriptions that a message matches, within a budget of steps."""
-        everything = self.everything
+        unfiltered = self.unfiltered_list
         filtered = self.filters.filter(subject, budget)
         passed = [self.filtered[each] for each in sorted(filtered.passed)]
         if not self.event_filtered:
-            return Matches(everything + passed, filtered.refused)
+            return Matches(unfiltered + passed, filtered.refused)
         events = self._event_matches(subject, budget)
         refused = Counter(filtered.refused) + Counter(events.refused)
-        return Matches([*everything, *passed, *events.subscriptions], refused, events.evaluated)
+        return Matches([*unfiltered, *passed, *events.subscriptions], refused, events.evaluated)
 
     @property
-    def everything(self) -> list[Subscription]:
+    def unfiltered_list(self) -> list[Subscription]:
         """The subscriptions without a filter."""
-        if self._everything is None:
-            self._everything = list(self.unfiltered.values())
-        return self._everything
+        if self._unfiltered_list is None:
+            self._unfiltered_list = list(self.unfiltered.values())
+        return self._unfiltered_list
 
     def _event_matches(self, subject: Subject, budget: MessageBudget) -> Matches:
         """Evaluates the event filters in turn: a topic has 500 subscriptions at most, each with another filter."""
@@ -139,7 +141,7 @@ class SubscriptionMatchers:
         matcher = self._matchers.get(topic.name.key)
         if matcher is None or matcher.filtered or matcher.event_filtered or matcher.expires_at is not None:
             return None
-        return matcher.everything
+        return matcher.unfiltered_list
 
     async def matches(self, topic: Topic, subject: Subject) -> Matches:
         """The subscriptions of a topic that want a message."""
@@ -152,7 +154,7 @@ class SubscriptionMatchers:
             matches = matcher.matches(subject, budget)
             self._turns.end(budget)
         else:
-            matches = Matches(matcher.everything, {})
+            matches = Matches(matcher.unfiltered_list, {})
         if matcher.expires_at is None or self._clock.now() < matcher.expires_at:
             return matches
         now = self._clock.now()

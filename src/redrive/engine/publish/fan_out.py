@@ -73,7 +73,7 @@ class TopicPublisher:
     ) -> None:
         """Fan out through these parts; `listeners` are told what happened."""
         self._seals = seals
-        self._store = messages
+        self._messages = messages
         self._runtime = runtime
         self._topics = topics
         self._notifier = notifier
@@ -122,14 +122,14 @@ class TopicPublisher:
         if orders == {True, False}:
             raise ValueError("ordered and unordered topics cannot be published to at once")
         if orders == {True}:
-            return await self._store.publish(
+            return await self._messages.publish(
                 [self._ordered_publication(publication, now) for publication in routed]
             )
         new_deliveries = [
             new_delivery for publication in routed for new_delivery in publication.new_deliveries
         ]
         if new_deliveries:
-            await self._store.enqueue(new_deliveries)
+            await self._messages.enqueue(new_deliveries)
         return [Enqueued(publication.publication.id, 0, repeated=False) for publication in routed]
 
     def _ordered_publication(self, routed: Routed, now: int) -> OrderedPublication:
@@ -157,7 +157,7 @@ class TopicPublisher:
             for new_delivery in routed.new_deliveries:
                 mark(new_delivery, former, replay)
         new_deliveries = [new_delivery for routed in again for new_delivery in routed.new_deliveries]
-        places = iter(await self._store.enqueue(new_deliveries))
+        places = iter(await self._messages.enqueue(new_deliveries))
         for routed in again:
             repeated = any(next(places).repeated for _ in routed.new_deliveries)
             self._tell(routed, now, repeated=repeated)

@@ -47,7 +47,7 @@ class Text:
         self._visible = visible if visible.isascii() else _SURROGATE.sub("\ufffd", visible)
 
     def search(self, finders: Mapping[str, Finder]) -> Found:
-        """The finds of each of these, with their places in the text that detectors see."""
+        """The finds of each of these, as spans of characters of the text that detectors see; finders tell bytes."""
         encoded = self._visible.encode()
         finds = {name: finder.find(encoded) for name, finder in finders.items()}
         spans_by_name = {name: spans for name, spans in finds.items() if spans}

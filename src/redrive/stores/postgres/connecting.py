@@ -109,7 +109,7 @@ async def _takes_writes(connection: asyncpg.Connection) -> bool:
 
 
 async def _first_of(attempts: Iterable[_Attempt]) -> asyncpg.Connection:
-    """The first connection that is made; each attempt but the first begins when those before it have failed or tarry."""
+    """The first connection that is made; each attempt but the first begins when earlier ones have failed or take long."""
     waiting_attempts, pending = list(attempts), set[asyncio.Task[asyncpg.Connection]]()
     failures: list[BaseException] = []
     try:

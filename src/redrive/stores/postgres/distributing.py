@@ -110,7 +110,7 @@ async def _distribute(connection: asyncpg.Connection) -> Distribution:
     async with connection.transaction():
         await migrate(connection)
         before = await layouts(connection)
-        refuse_others(before)
+        refuse_other_layouts(before)
         missing_tables = [name for name in (*DISTRIBUTED, *COPIED) if name not in before]
         rows_moved = await _spread(connection, missing_tables) if missing_tables else {}
         for (statement,) in await connection.fetch(_SET_FOR_ROLE, list(PLANNER), list(PLANNER.values())):
@@ -131,7 +131,7 @@ async def layouts(connection: asyncpg.Connection) -> dict[str, asyncpg.Record]:
     return {record["name"]: record for record in records}
 
 
-def refuse_others(layouts: Mapping[str, asyncpg.Record]) -> None:
+def refuse_other_layouts(layouts: Mapping[str, asyncpg.Record]) -> None:
     """Refuse tables that were distributed in another way: other programs may rely on it.
 
     Raises:

@@ -23,7 +23,7 @@ from redrive.stores.postgres.distributing import (
     VERSION,
     WORKERS,
     layouts,
-    refuse_others,
+    refuse_other_layouts,
 )
 from redrive.stores.postgres.pooling import Pooling
 
@@ -279,7 +279,7 @@ async def _wrong_layout(connection: asyncpg.Connection) -> str:
             f"on the coordinator alone: {', '.join(missing)}; stop the servers, and redrive store distribute"
         )
     try:
-        refuse_others(tables)
+        refuse_other_layouts(tables)
     except StoreUnavailable as error:
         return str(error)
     return ""

@@ -92,7 +92,10 @@ def _send_on(
     target: MoveTarget,
     now: int,
 ) -> Settled:
-    """Let the delivery enter another queue: as a dead letter, or because that queue is where it was pushed to."""
+    """Let the delivery enter another queue: as a dead letter, or because that queue is where it was pushed to.
+
+    `own` are the parameters of `_OWN`.
+    """
     cursor, queue_id = transaction.cursor, own[0]
     row = rows.one(cursor, _HELD_WHOLE, own)
     if row is None:

@@ -188,16 +188,16 @@ def _patch_media_types(types: Sequence[str], steps: Sequence[str], operation: Ma
 
 
 def _check_endpoints(endpoints: Mapping[str, Any]) -> None:
-    types, stack = endpoints.get("types", ["EDGE"]), endpoints.get("ipAddressType", "ipv4")
+    types, ip_type = endpoints.get("types", ["EDGE"]), endpoints.get("ipAddressType", "ipv4")
     if not types:
         raise bad_request("REGIONAL Configuration and EDGE Configuration cannot be both DISABLED.")
     if not set(types) <= _ENDPOINTS:
         raise bad_request("Invalid EndpointTypes specified. Valid options are REGIONAL,EDGE,PRIVATE")
     if len(types) > 1:
         raise bad_request("Cannot create an api with multiple Endpoint Types.")
-    if stack not in _STACKS:
+    if ip_type not in _STACKS:
         raise bad_request(_BAD_STACK)
-    if types == ["PRIVATE"] and stack != "dualstack":
+    if types == ["PRIVATE"] and ip_type != "dualstack":
         raise bad_request("Only dualstack ipAddressType is supported for Private APIs.")
 
 

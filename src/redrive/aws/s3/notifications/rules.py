@@ -172,6 +172,7 @@ def _normalized_filter(rules: Sequence[Mapping[str, str]]) -> list[Mapping[str, 
 
 
 def _check_together(rules: Sequence[NotificationRule]) -> None:
+    """Refuse too many rules, two of one id, or two that the same object and event would match."""
     if len(rules) > RULES_MAX:
         text = (
             "You are attempting to create a new configuration but have already reached the"
