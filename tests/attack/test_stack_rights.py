@@ -278,3 +278,42 @@ def test_a_rollback_leaves_what_the_stack_did_not_create(kind: str, *, is_update
             await stage.call(stage.root, service, operation, **params)  # none of them is gone
 
     on_stage(play)
+
+
+def test_events_and_drift_mask_parameters_with_no_echo() -> None:
+    """AWS masks it "for any calls that describe the stack or stack events" (Parameters, user guide)."""
+
+    async def play(stage: Stage) -> None:
+        made = {"Name": "x", "Type": "String", "Value": {"Fn::Sub": "word=${Word}"}}
+        document = {
+            "Parameters": {"Word": {"Type": "String", "NoEcho": True}},
+            "Resources": {"X": {"Type": "AWS::SSM::Parameter", "Properties": made}},
+        }
+        for operation, word in (("CreateStack", "sesame-1"), ("UpdateStack", "sesame-2")):
+            parameters = [{"ParameterKey": "Word", "ParameterValue": word}]
+            stack = {"StackName": "s", "TemplateBody": json.dumps(document), "Parameters": parameters}
+            await stage.call(stage.root, "cloudformation", operation, **stack)
+            assert (await status(stage, stage.root)).endswith("_COMPLETE")
+        stored = await stage.call(stage.root, "ssm", "GetParameter", Name="x")
+        assert stored["Parameter"]["Value"] == "word=sesame-2"
+        changed = {"Name": "x", "Type": "String", "Value": "other", "Overwrite": True}
+        await stage.call(stage.root, "ssm", "PutParameter", **changed)
+        await stage.call(stage.root, "cloudformation", "DetectStackDrift", StackName="s")
+        resource = {"StackName": "s", "LogicalResourceId": "X"}
+        answers = [
+            await stage.call(stage.root, "cloudformation", operation, **params)
+            for operation, params in (
+                ("DetectStackResourceDrift", resource),
+                ("DescribeStackResourceDrifts", {"StackName": "s"}),
+            )
+        ]
+        arn = answers[0]["StackResourceDrift"]["StackId"]
+        assert "MODIFIED" in str(answers[1])
+        await stage.call(stage.root, "cloudformation", "DeleteStack", StackName="s")
+        await stage.advance(60)
+        answers += [await stage.call(stage.root, "cloudformation", "DescribeStackEvents", StackName=arn)]
+        assert "sesame" not in str(answers)
+        properties = [each.get("ResourceProperties") for each in answers[2]["StackEvents"]]
+        assert '{"Name":"x","Type":"String","Value":"****"}' in properties
+
+    on_stage(play)

@@ -74,6 +74,7 @@ class Change:
         """Go through all phases, until the stack has a final status."""
         resources = await self._engine.resources.documents.find(RESOURCE, f"{self._stack.key}/")
         self._resources |= {resource.logical_id: resource for resource in resources}
+        self._journal.hidden_names = await self._programs.hidden_names(self._stack)
         while (phase := self._phases.get(self._stack.status)) is not None:
             await phase()
 

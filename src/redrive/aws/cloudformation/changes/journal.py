@@ -6,7 +6,7 @@ notifications of a stack's topics are owed with the same write as the events tha
 
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,6 +24,7 @@ from redrive.aws.cloudformation.documents.records import (
     StackResource,
     resource_key,
 )
+from redrive.aws.cloudformation.template.parameters import masked
 from redrive.aws.gateway.owed_calls import backlog_in, make_call
 from redrive.aws.wire.arn import read_arn
 from redrive.aws.wire.timestamps import to_iso8601
@@ -124,7 +125,6 @@ def event_of(
 ) -> StackEvent:
     """The event that a resource has a status; empty: its own."""
     status = status or resource.status
-    text = orjson.dumps(resource.properties).decode()
     return StackEvent(
         id=f"{resource.logical_id}-{status}-{to_iso8601(at)}",
         at=at,
@@ -133,7 +133,7 @@ def event_of(
         type=resource.type,
         status=status,
         reason=reason,
-        properties=text[:_PROPERTIES_CHARS_MAX],
+        properties=orjson.dumps(resource.properties).decode(),
         token=stack.token,
     )
 
@@ -157,6 +157,7 @@ class Journal:
 
     Attributes:
         stack: As it was last written.
+        hidden_names: Properties that its events mask, by logical id.
     """
 
     def __init__(self, engine: Engine, operation: StackOperation, stack: Stack) -> None:
@@ -164,17 +165,23 @@ class Journal:
         self._operation = operation
         self._last_event_at = stack.told_at
         self.stack = stack
+        self.hidden_names: Mapping[str, frozenset[str]] = {}
 
     @property
     def now(self) -> int:
         """The moment (ms)."""
         return self._engine.clock.now()
 
-    def _at_own_moment(self, event: StackEvent) -> StackEvent:
-        """An event at its own moment: by their moments events are in the order in which they happened."""
+    def _as_told(self, event: StackEvent) -> StackEvent:
+        """An event at its own moment, by which it has its place among the others, and without what is hidden."""
         self._last_event_at = max(event.at, self._last_event_at + 1)
         identity = event.id.replace(to_iso8601(event.at), to_iso8601(self._last_event_at))
-        return replace(event, at=self._last_event_at, id=identity)
+        properties = event.properties
+        if hidden_names := self.hidden_names.get(event.logical_id):
+            properties = orjson.dumps(masked(orjson.loads(properties), hidden_names)).decode()
+        return replace(
+            event, at=self._last_event_at, id=identity, properties=properties[:_PROPERTIES_CHARS_MAX]
+        )
 
     async def require_hold(self, draft: Draft) -> StackOperation:
         """Require that this node holds the change when the draft is written; raises Superseded if another does."""
@@ -199,7 +206,7 @@ class Journal:
         also: Callable[[Draft], Awaitable[None]] | None = None,
     ) -> None:
         """Write a resource, with its events and whatever `also` adds to the draft."""
-        events = tuple(map(self._at_own_moment, events))
+        events = tuple(map(self._as_told, events))
 
         async def decide(draft: Draft) -> None:
             await self.require_hold(draft)
@@ -213,7 +220,7 @@ class Journal:
 
     async def remove_resource(self, resource: StackResource, *events: StackEvent) -> None:
         """Remove a resource from its stack."""
-        events = tuple(map(self._at_own_moment, events))
+        events = tuple(map(self._as_told, events))
 
         async def decide(draft: Draft) -> None:
             await self.require_hold(draft)

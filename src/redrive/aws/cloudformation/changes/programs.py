@@ -285,6 +285,9 @@ async def _stored_values(paths: list[str], ask: Ask) -> dict[str, str]:
     return values
 
 
+_NO_ECHO: Final = "NoEcho"
+
+
 class Programs:
     """Reads the templates and the exports of stacks."""
 
@@ -311,6 +314,20 @@ class Programs:
         source = await self.source(stack, settings.template)
         work = functools.partial(program_of, source, stack.name, stack.id, settings)
         return await offload(stack.name.account, work, patient=True)
+
+    async def hidden_names(self, stack: Stack) -> Mapping[str, frozenset[str]]:
+        """The properties that nobody is shown, by logical id, in the templates of a stack and of the change to it."""
+        hidden: dict[str, frozenset[str]] = {}
+        for settings in (stack.settings, stack.target_settings):
+            if _NO_ECHO not in await self.body(stack, settings.template):
+                continue
+            try:
+                program = await self.load(stack, settings)
+            except TemplateInvalid:  # it gives no resource a value
+                continue
+            for name, definition in program.resources.items():
+                hidden[name] = hidden.get(name, frozenset()) | program.hidden_names(definition)
+        return hidden
 
     async def exports(self, name: ResourceName) -> dict[str, str]:
         """The values of an account's exports in a region, by name."""

@@ -1,13 +1,13 @@
 """Drift: the properties of resources, as their services describe them, compared to those of the template."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 import orjson
 
-from redrive.aws.cloudformation.changes.programs import Services
+from redrive.aws.cloudformation.changes.programs import Programs, Services
 from redrive.aws.cloudformation.changes.step_parts import spec_of
 from redrive.aws.cloudformation.documents.errors import invalid
 from redrive.aws.cloudformation.documents.lookup import require_stack
@@ -20,6 +20,7 @@ from redrive.aws.cloudformation.documents.records import (
     with_rights_of,
 )
 from redrive.aws.cloudformation.documents.signals import StackSignals
+from redrive.aws.cloudformation.template.parameters import MASK, masked
 from redrive.aws.cloudformation.types.calls import as_text
 from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.call import Call
@@ -36,6 +37,7 @@ class DriftOperations:
         self._engine = engine
         self._services = services
         self._signals = signals
+        self._programs = Programs(engine)
 
     async def detect_stack_drift(self, call: Call, params: Structure) -> Structure:
         stack = with_rights_of(await require_stack(self._engine, call, params["StackName"]), call)
@@ -86,16 +88,18 @@ class DriftOperations:
                 f"Resource {params['LogicalResourceId']} does not exist for stack {stack.name.name}"
             )
         status, actual = await self._drift_of(stack, resource)
-        return {"StackResourceDrift": _as_structure(stack, resource, status, actual, call.now)}
+        hidden_names = (await self._programs.hidden_names(stack)).get(resource.logical_id, ())
+        return {"StackResourceDrift": _as_structure(stack, resource, status, actual, hidden_names, call.now)}
 
     async def describe_stack_resource_drifts(self, call: Call, params: Structure) -> Structure:
         stack = with_rights_of(await require_stack(self._engine, call, params["StackName"]), call)
         statuses = params.get("StackResourceDriftStatusFilters") or ()
-        drifts = []
+        drifts, hidden_names = [], await self._programs.hidden_names(stack)
         for resource in await self._engine.resources.documents.find(RESOURCE, f"{stack.key}/"):
             if resource.drift and (not statuses or resource.drift in statuses):
                 status, actual = await self._drift_of(stack, resource)
-                drifts.append(_as_structure(stack, resource, status, actual, call.now))
+                hidden = hidden_names.get(resource.logical_id, ())
+                drifts.append(_as_structure(stack, resource, status, actual, hidden, call.now))
         return {"StackResourceDrifts": drifts}
 
     async def _drift_of(self, stack: Stack, resource: StackResource) -> tuple[str, Mapping[str, Any]]:
@@ -139,8 +143,22 @@ def _text(value: Any) -> str:
     return "null" if value is None else as_text(value)
 
 
+def _masked_differences(differences: list[Structure], hidden_names: Collection[str]) -> list[Structure]:
+    """Differences without the values of properties that nobody is shown."""
+    values = {"ExpectedValue": MASK, "ActualValue": MASK}
+    return [
+        {**each, **values} if each["PropertyPath"].split("/")[1] in hidden_names else each
+        for each in differences
+    ]
+
+
 def _as_structure(
-    stack: Stack, resource: StackResource, status: str, actual: Mapping[str, Any], now: int
+    stack: Stack,
+    resource: StackResource,
+    status: str,
+    actual: Mapping[str, Any],
+    hidden_names: Collection[str],
+    now: int,
 ) -> Structure:
     """The drift of a resource; what its service does not describe counts as the template sets it."""
     undescribed = type_of(resource.type).undescribed
@@ -151,9 +169,9 @@ def _as_structure(
         "LogicalResourceId": resource.logical_id,
         "PhysicalResourceId": resource.physical_id,
         "ResourceType": resource.type,
-        "ExpectedProperties": orjson.dumps(expected).decode(),
-        "ActualProperties": orjson.dumps({**expected, **described}).decode(),
-        "PropertyDifferences": _differences(resource.properties, actual),
+        "ExpectedProperties": orjson.dumps(masked(expected, hidden_names)).decode(),
+        "ActualProperties": orjson.dumps(masked({**expected, **described}, hidden_names)).decode(),
+        "PropertyDifferences": _masked_differences(_differences(resource.properties, actual), hidden_names),
         "StackResourceDriftStatus": status,
         "Timestamp": now,
     }

@@ -9,7 +9,7 @@ from redrive.aws.cloudformation.changes.values import StackValues
 from redrive.aws.cloudformation.documents.records import RESOURCE, Stack, StackResource, StackSettings
 from redrive.aws.cloudformation.template.errors import NotYetKnown, TemplateInvalid
 from redrive.aws.cloudformation.template.functions import evaluate, function_name
-from redrive.aws.cloudformation.template.parameters import text_of
+from redrive.aws.cloudformation.template.parameters import masked, text_of
 from redrive.aws.cloudformation.template.program import TemplateProgram
 from redrive.aws.cloudformation.template.references import references
 from redrive.aws.cloudformation.template.sections import ResourceDefinition
@@ -18,7 +18,6 @@ from redrive.aws.cloudformation.types.table import type_of
 from redrive.aws.kit.offloading import offload
 from redrive.engine.engine import Engine
 
-_MASK: Final = "****"  # in the place of what a parameter with NoEcho decides
 _CONTEXTS: Final = ("BeforeContext", "AfterContext")
 _TARGET_VALUES: Final = ("Path", "BeforeValue", "AfterValue", "AttributeChangeType")
 
@@ -29,17 +28,8 @@ def masked_properties(
     definition: ResourceDefinition, program: TemplateProgram, before: Properties, after: Properties
 ) -> tuple[Properties, Properties]:
     """The properties before and after, where those that depend on a parameter with NoEcho are masked."""
-    hidden_names = {name for name, value in definition.properties.items() if _is_hidden(value, program)}
-    return (
-        {**before, **dict.fromkeys(before.keys() & hidden_names, _MASK)},
-        {**after, **dict.fromkeys(after.keys() & hidden_names, _MASK)},
-    )
-
-
-def _is_hidden(expression: Any, program: TemplateProgram) -> bool:
-    parameters = program.template.parameters
-    names = references(expression, program.conditions.holds)
-    return any(parameters[name].hidden for name in names if name in parameters)
+    hidden_names = program.hidden_names(definition)
+    return masked(before, hidden_names), masked(after, hidden_names)
 
 
 def context_of(properties: Properties) -> str:

@@ -1,7 +1,7 @@
 """Parameters: what a template declares, and the values that a stack has for them."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -115,6 +115,11 @@ def _check_pattern(name: str, pattern: str) -> None:
         re2.compile(pattern)
     except re2.error:
         raise format_error(f"Parameter {name}: AllowedPattern is not a regular expression.") from None
+
+
+def masked(properties: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:
+    """Properties with those of these names masked."""
+    return {name: MASK if name in names else value for name, value in properties.items()}
 
 
 def text_of(value: Any) -> str:

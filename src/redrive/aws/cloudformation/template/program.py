@@ -7,7 +7,12 @@ from typing import Any, Final
 from redrive.aws.cloudformation.template.errors import TemplateInvalid, format_error, template_error
 from redrive.aws.cloudformation.template.functions import evaluate, function_name, truth
 from redrive.aws.cloudformation.template.parameters import ParameterDefinition, text_of
-from redrive.aws.cloudformation.template.references import active_resources, check_functions, dependencies
+from redrive.aws.cloudformation.template.references import (
+    active_resources,
+    check_functions,
+    dependencies,
+    references,
+)
 from redrive.aws.cloudformation.template.scope import STEPS_MAX, EvaluationScope
 from redrive.aws.cloudformation.template.sections import (
     OutputDefinition,
@@ -166,6 +171,19 @@ class TemplateProgram:
             export_value=export_value,
             extended=is_extended(self.template.source),
             budget=self.budget,
+        )
+
+    def hidden_names(self, definition: ResourceDefinition) -> frozenset[str]:
+        """The properties of a resource whose values depend on a parameter with NoEcho: nobody is shown them."""
+        parameters = self.template.parameters
+        return frozenset(
+            name
+            for name, value in definition.properties.items()
+            if any(
+                parameters[each].hidden
+                for each in references(value, self.conditions.holds)
+                if each in parameters
+            )
         )
 
     @property
