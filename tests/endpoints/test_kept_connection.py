@@ -52,8 +52,8 @@ class Connection(KeptConnection):
         if self.answers:
             self._close_socket()
 
-    def _fail(self, why: Exception) -> None:
-        self.failed_with.append(why)
+    def _fail(self, failure: Exception) -> None:
+        self.failed_with.append(failure)
 
 
 def seconds_of(story: Callable[[], Awaitable[None]]) -> int:

@@ -123,7 +123,7 @@ class HttpConnection(KeptConnection):
     def _send(self, method: str, head: bytes, body: bytes, bytes_max: int, take: AnswerTaker) -> None:
         """Write a request; `take` gets the answer's outcome. A small body goes in one packet with the head."""
         if self._socket is None:
-            raise UnansweredError(str(self._why))
+            raise UnansweredError(str(self._failure))
         self._begin(method, bytes_max)
         self._take = take
         if len(body) <= _TOGETHER_BYTES_MAX:
@@ -241,14 +241,14 @@ class HttpConnection(KeptConnection):
         body = b"".join(self._body)[: self._bytes_max]
         self._outcome = WebAnswer(status, self._phrase, self._headers, body)
 
-    def _fail_with(self, why: Exception) -> None:
+    def _fail_with(self, failure: Exception) -> None:
         if self._outcome is None:
-            self._outcome = why
+            self._outcome = failure
         self._drop()
 
-    def _lose(self, why: Exception) -> None:
+    def _lose(self, failure: Exception) -> None:
         if self._take is not None:
-            self._fail_with(why)
+            self._fail_with(failure)
             self._end()
 
     def _drop(self) -> None:
@@ -264,9 +264,9 @@ class HttpConnection(KeptConnection):
         self._close_socket()
 
     @override
-    def _fail(self, why: Exception) -> None:
-        unanswered = UnansweredError(str(why))
-        self._lose(ConnectionError(f"The answer is not whole: {why}") if self._head_ended else unanswered)
+    def _fail(self, failure: Exception) -> None:
+        unanswered = UnansweredError(str(failure))
+        self._lose(ConnectionError(f"The answer is not whole: {failure}") if self._head_ended else unanswered)
 
 
 # ---- answers, as far as a push asks for them, and their verdicts ---------------------------------------------

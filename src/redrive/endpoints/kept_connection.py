@@ -30,10 +30,10 @@ class KeptConnection(asyncio.Protocol, ABC):
         self._due_at = 0.0  # when the time is over; the timer may ring before
         self._action: Callable[[], None] | None = None  # what is due then
         self._leaving = False
-        self._why: Exception = ConnectionResetError(f"The {peer} closed the connection")
+        self._failure: Exception = ConnectionResetError(f"The {peer} closed the connection")
         #: Whether more may be sent over it; what is under way ends as it may.
         self.usable = True
-        #: Done when the socket is closed; the result is why.
+        #: Done when the socket is closed; the result is the failure.
         self.closed: asyncio.Future[Exception] = self._loop.create_future()
 
     async def close(self) -> None:
@@ -55,7 +55,7 @@ class KeptConnection(asyncio.Protocol, ABC):
         """Tell the other end; the socket stands."""
 
     @abstractmethod
-    def _fail(self, why: Exception) -> None:
+    def _fail(self, failure: Exception) -> None:
         """Tell those who still wait that the connection is lost."""
 
     @override
@@ -69,9 +69,9 @@ class KeptConnection(asyncio.Protocol, ABC):
         self._socket = None
         self.usable = False
         self._stop_timer()
-        why = error or self._why
-        self._fail(why)
-        self.closed.set_result(why)
+        failure = error or self._failure
+        self._fail(failure)
+        self.closed.set_result(failure)
 
     def _rest(self, seconds: float) -> None:
         """Begin to rest, if nothing is under way; a connection that is not usable any more is left instead."""

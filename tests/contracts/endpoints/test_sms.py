@@ -313,6 +313,23 @@ async def test_texts_that_time_out_do_not_keep_a_dead_session_alive(
     await endpoint.close()
 
 
+async def test_an_attempt_says_that_the_centre_gave_no_sign_of_life(
+    centre: Smsc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sms_connection, "_PATIENCE_SECONDS", 0.2)
+    endpoint = sms_endpoint(gateway_url(centre.port))
+    endpoint.start()
+    await asyncio.wait_for(centre.bound.wait(), 10)
+    centre.lively, centre.answer = False, lambda _: HANG
+    await endpoint.push(sms_push(timeout_ms=20))  # asks for one
+    attempt = await endpoint.push(sms_push(timeout_ms=10_000))
+    assert (attempt.result, attempt.response) == (
+        AttemptResult.FAILED,
+        "The message centre gives no sign of life",
+    )
+    await endpoint.close()
+
+
 async def test_a_centre_that_has_forgotten_the_session_is_bound_to_again(
     endpoint: SmsEndpoint, centre: Smsc, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -203,8 +203,8 @@ class AmqpConnection(KeptConnection):
         self._close_socket()
 
     @override
-    def _fail(self, why: Exception) -> None:
-        self._end(of_failure(why))
+    def _fail(self, failure: Exception) -> None:
+        self._end(of_failure(failure))
 
     # ---- what we say -------------------------------------------------------------------------------------------
 

@@ -205,12 +205,12 @@ class Http2Connection(KeptConnection):
         self.usable = False
         self._changed.set()
         text = (event.additional_data or b"").decode("utf-8", "replace") or str(event.error_code)
-        self._why = ConnectionResetError(f"The service ends the connection: {text}")
+        self._failure = ConnectionResetError(f"The service ends the connection: {text}")
         for stream, exchange in self._exchanges.items():
             if stream > last:
-                _resolve(exchange, Unprocessed(str(self._why)))
+                _resolve(exchange, Unprocessed(str(self._failure)))
         if event.error_code != ErrorCodes.NO_ERROR:
-            self._end(self._why)
+            self._end(self._failure)
         self._rest(_REST_SECONDS)
 
     def _end(self, error: Exception) -> None:
@@ -219,7 +219,7 @@ class Http2Connection(KeptConnection):
         One that began after the connection had answered others, and heard nothing since, may go by another connection.
         """
         self.usable = False
-        self._why = error
+        self._failure = error
         self._changed.set()
         for exchange in self._exchanges.values():
             is_unprocessed = self.answered and exchange.reads_before == self._read_count
@@ -227,8 +227,8 @@ class Http2Connection(KeptConnection):
         self._close_socket()
 
     @override
-    def _fail(self, why: Exception) -> None:
-        self._end(why)
+    def _fail(self, failure: Exception) -> None:
+        self._end(failure)
 
     # ---- what we say -----------------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class Http2Connection(KeptConnection):
                 return
             self._changed.clear()
             await self._changed.wait()
-        raise Unprocessed(str(self._why))
+        raise Unprocessed(str(self._failure))
 
     def _head(self, path: str, headers: Mapping[str, str]) -> list[tuple[str, str]]:
         return [
