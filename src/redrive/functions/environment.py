@@ -87,7 +87,7 @@ class Environment:
         self._exit: asyncio.Task[int] | None = None
         self._memory = MemoryWatch(setting.clock, function.memory_mb, setting.processes_max, self._kill_group)
         self._run: _Run | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None  # outlasts a run, see `_ring`; None: none is set
         self._over = False
 
     @property

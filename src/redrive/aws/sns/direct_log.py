@@ -212,6 +212,7 @@ def _text_as_json(fact: Attempted) -> dict[str, Any]:
 
 
 def _text_points(fact: Attempted, account: str, region: str) -> list[MetricPoint]:
+    """The points of an attempt at a text message: its success, once it has ended, and the month's spending so far."""
     at, identifiers = fact.at - fact.at % MINUTE_MS, dict(fact.attempt.identifiers)
 
     def point(name: str, value: float, *dimensions: tuple[str, str]) -> MetricPoint:

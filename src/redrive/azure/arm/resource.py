@@ -181,6 +181,7 @@ def _check_location(spec: ArmResourceSpec, record: Record, location: str) -> Non
 
 
 def _beside(record: Record) -> dict[str, Any]:
+    """The members that a resource keeps beside `properties`, such as its location and its tags."""
     read: dict[str, Any] = orjson.loads(record.attributes.get(BESIDE, "{}"))
     return read
 

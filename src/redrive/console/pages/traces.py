@@ -257,9 +257,9 @@ def _row(visit: Visit, axis: Axis, traced: TracedDelivery) -> dict[str, Any]:
         name = queue.name.name
     row_link = link
     if queue is not None:
-        room = "dead-letters" if state == _DEAD else "queues"
+        page = "dead-letters" if state == _DEAD else "queues"
         parts = (str(delivery.seq),) if state == _DEAD else ("messages", str(delivery.seq))
-        row_link = visit.link(room, queue.name.name, *parts)
+        row_link = visit.link(page, queue.name.name, *parts)
         if state == _DEAD:
             plan = visit.link("dead-letters", queue.name.name, "plan", what="picked", id=delivery.seq)
     return {

@@ -117,7 +117,7 @@ class TopicPublisher:
         return enqueued
 
     async def _enter(self, routed: Sequence[Routed], now: int) -> list[Enqueued]:
-        """Store all deliveries in one transaction; where they come to stand, for each publication."""
+        """Store all deliveries in one transaction; the result of each publication, without a place if unordered."""
         orders = {publication.topic.ordered for publication in routed}
         if orders == {True, False}:
             raise ValueError("ordered and unordered topics cannot be published to at once")
