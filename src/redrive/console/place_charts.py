@@ -64,9 +64,9 @@ async def place_charts(
     ]
     return [
         *rates,
-        chart("Waiting", "Waiting", _together(points, own_queues, WAITING, sum), ""),
+        chart("Waiting", "Waiting", _combined_gauge(points, own_queues, WAITING, sum), ""),
         chart("Oldest message", "Oldest", _ages(points, own_queues), " min"),
-        chart("Dead letters", "Dead letters", _together(points, dead_letter_queues, WAITING, sum), ""),
+        chart("Dead letters", "Dead letters", _combined_gauge(points, dead_letter_queues, WAITING, sum), ""),
     ]
 
 
@@ -94,7 +94,7 @@ def _rate(
     return with_zeros(rates, since, until, period_ms)
 
 
-def _together(
+def _combined_gauge(
     points: Buckets, queues: Sequence[ResourceName], name: str, combine: Callable[[list[float]], float]
 ) -> list[Point]:
     """A gauge of several queues in each period in which one was looked at."""
@@ -107,4 +107,4 @@ def _together(
 
 def _ages(points: Buckets, queues: Sequence[ResourceName]) -> list[Point]:
     """The greatest age of all (minutes): ages are never added up."""
-    return [(at, round(age / _MINUTE_SECONDS, 1)) for at, age in _together(points, queues, _AGE, max)]
+    return [(at, round(age / _MINUTE_SECONDS, 1)) for at, age in _combined_gauge(points, queues, _AGE, max)]

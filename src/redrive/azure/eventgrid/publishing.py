@@ -159,7 +159,7 @@ class Publishers:
     def _publications(
         self, events: Sequence[Incoming], settings: TopicSettings, now: int
     ) -> list[Publication]:
-        """The same envelope for all but custom events, of which each has been mapped in its own way."""
+        """The publications of events, with one envelope for all but custom events, each mapped in its own way."""
         shared = PublishedEvent(settings.input_schema, settings.id, now).envelope()
         message_id = self._engine.runtime.message_id
         return [

@@ -146,13 +146,13 @@ async def one(visit: Visit) -> Page:
         "owed_first": await owed_first(visit, subscription, row["condition"].circuit),
         "at_most": COUNTED_MAX,
         "endpoints": visit.link("endpoints"),
-        **({} if visit.live_alone else await _beside(visit, subscription)),
+        **({} if visit.live_alone else await _fixed_values(visit, subscription)),
     }
     return Page("event_subscription.html", values, live_seconds=2)
 
 
-async def _beside(visit: Visit, subscription: Subscription) -> dict[str, Any]:
-    """The part of an event subscription's page that is not asked for again."""
+async def _fixed_values(visit: Visit, subscription: Subscription) -> dict[str, Any]:
+    """Template values of an event subscription's page that live updates leave out."""
     settings = delivery_settings(subscription)
     schedule = await visit.engine.operations.conditions.schedule_of(subscription)
     return {

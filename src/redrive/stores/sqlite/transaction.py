@@ -99,13 +99,13 @@ class Transaction:
         orders: Claims that are filled at its end, by their queue: one look at its line for all of them.
     """
 
-    __slots__ = ("_numbers", "_rows", "cursor", "grouped", "lapses", "next_seq", "orders")
+    __slots__ = ("_id_sequences", "_rows", "cursor", "grouped", "lapses", "next_seq", "orders")
 
     def __init__(self, cursor: apsw.Cursor, numbers: IdSequences) -> None:
         self.cursor = cursor
         self.next_seq = numbers.next
         self.lapses = Lapses()
-        self._numbers = numbers
+        self._id_sequences = numbers
         self._rows: list[tuple[Any, ...]] = []  # arrivals, to be inserted together
         self.grouped: list[Grouped] = []
         self.orders: dict[int, list[ClaimShare[ClaimRequest]]] = {}
@@ -144,7 +144,7 @@ class Transaction:
         self._rows = []
         self.grouped = []
         self.orders = {}
-        self._numbers.undo()
+        self._id_sequences.undo()
         self.lapses.forget()
 
 
