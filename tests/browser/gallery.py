@@ -233,7 +233,7 @@ def _of_topics(screen: Screen, url: str, topic: str, rests: str) -> Iterator[tup
     yield "subscription-test", f"{topic}/{served}/test"
     yield "publish", f"{topic}/publish"
     screen.open(f"{url}{topic}/{served}")
-    screen.press("Try other numbers")
+    screen.press("Simulate other values")
     yield "lab-policy", f"{screen.url.removeprefix(url)}&outage=4+h"
 
 

@@ -101,4 +101,4 @@ def _every_form_is_refused(screen: Screen, made: Made) -> None:
     found: dict[str, Any] = screen.run_async(_POST, paths)
     for path, (status, text) in found.items():
         assert status == 403, path
-        assert "may only look" in text, path
+        assert "is read-only" in text, path

@@ -25,7 +25,7 @@ def test_a_policy_is_tried_saved_and_used_on_another_server(
     arn = f"{topic.arn}:{subscription}"
     rooms = f"/_redrive/console/{sns.account}/{sns.region}"
     screen.open(f"{server.url}{rooms}/topics/{topic.arn.rpartition(':')[2]}/{subscription}")
-    screen.press("Try other numbers")
+    screen.press("Simulate other values")
     screen.run("window.sameDocument = true")
     _the_curve_follows(screen)
     _an_afternoon_is_answered(screen)
