@@ -13,6 +13,8 @@ BY_GATEWAY: Final = {"Service": "apigateway.amazonaws.com"}
 FORM: Final = "application/x-www-form-urlencoded"
 #: Spellings of `/o/5` that lead to the same route with the same parameter.
 SPELLINGS: Final = ("/o/5", "/o/%35", "/o/5/", "/o//5", "//o/5")
+#: Parts of dots are texts as others to the routes, so they lead no policy elsewhere.
+DOTS: Final = {"/o/..": "/o/..", "/o/%2E%2e": "/o/..", "/o/%2e": "/o/."}
 
 
 def request_to(api: str, path: str, body: bytes = b"", **headers: str) -> Request:
@@ -100,9 +102,9 @@ def test_a_document_that_cannot_be_read_is_no_exception(
 # ---- policies -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", SPELLINGS)
+@pytest.mark.parametrize(("path", "denied"), [*((each, "/o/5") for each in SPELLINGS), *DOTS.items()])
 @pytest.mark.parametrize("authorization", ["NONE", "AWS_IAM"])
-def test_a_deny_of_a_path_holds_for_all_of_its_spellings(authorization: str, path: str) -> None:
+def test_a_deny_of_a_path_holds_for_all_of_its_spellings(authorization: str, path: str, denied: str) -> None:
     """By the policy of the API itself, and by that of the user who signs."""
 
     async def play(stage: Stage) -> None:
@@ -111,7 +113,7 @@ def test_a_deny_of_a_path_holds_for_all_of_its_spellings(authorization: str, pat
         method = f"arn:aws:execute-api:{REGION}:*:{api['id']}/s/GET"
         if authorization == "NONE":
             to_all = {"Effect": "Allow", "Principal": "*", "Action": invoke, "Resource": "*"}
-            not_five = {**to_all, "Effect": "Deny", "Resource": f"{method}/o/5"}
+            not_five = {**to_all, "Effect": "Deny", "Resource": f"{method}{denied}"}
             patches = [{"op": "replace", "path": "/policy", "value": policy(to_all, not_five)}]
             await stage.call(
                 stage.root, "apigateway", "UpdateRestApi", restApiId=api["id"], patchOperations=patches
@@ -127,7 +129,7 @@ def test_a_deny_of_a_path_holds_for_all_of_its_spellings(authorization: str, pat
         for answer_of in ("PutMethodResponse", "PutIntegrationResponse"):
             await stage.call(stage.root, "apigateway", answer_of, **at, statusCode="200")
         await stage.call(stage.root, "apigateway", "CreateDeployment", restApiId=api["id"], stageName="s")
-        bob = await stage.user("bob", allow(invoke), deny(invoke, on=f"{method}/o/5"))
+        bob = await stage.user("bob", allow(invoke), deny(invoke, on=f"{method}{denied}"))
 
         async def status(path: str) -> int:
             request = request_to(api["id"], path)

@@ -13,7 +13,6 @@ from urllib.parse import quote, unquote_to_bytes
 from redrive.access.principals import Principal
 from redrive.aws.apigateway.control.targets import InvokeTarget
 from redrive.aws.wire.http_events import forwarding_headers, moment_text, query_of, trace_of
-from redrive.aws.wire.signatures.sigv4 import normal_path
 from redrive.model.http import Request
 
 
@@ -165,9 +164,12 @@ class Exchange:
 
     @cached_property
     def policy_path(self) -> str:
-        """The path that policies are asked about, in one spelling: the routes take several, and a Deny holds for all."""
-        parts = (quote(unquote_to_bytes(part), safe=_SAFE_IN_PATHS) for part in self.path.split("/"))
-        return normal_path("/".join(parts)).rstrip("/") or "/"
+        """The path that policies are asked about, in one spelling: the routes take several, and a Deny holds for all.
+
+        Parts of dots stay, as the routes take them for any other text.
+        """
+        parts = (quote(unquote_to_bytes(part), safe=_SAFE_IN_PATHS) for part in self.path.split("/") if part)
+        return f"/{'/'.join(parts)}"
 
     @cached_property
     def query(self) -> Mapping[str, Sequence[str]]:
