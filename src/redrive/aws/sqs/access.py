@@ -163,13 +163,13 @@ class QueueAccess:
         if changes != self._changes or len(self._recalled) > _RECALLED_MAX:
             self._changes = changes
             self._recalled.clear()
-        place = (url, call.region, call.principal.account)
-        queue = self._recalled.get(place)
+        request_key = (url, call.region, call.principal.account)
+        queue = self._recalled.get(request_key)
         if queue is None:
             queue = self._queues.known(self.urls.read(call, url))
             if queue is None:
                 return None
-            self._recalled[place] = queue
+            self._recalled[request_key] = queue
         return queue if call.is_open(queue.name.account, queue.attributes.get("Policy")) else None
 
     def at(self, call: Call, url: str, action: str) -> Awaitable[Queue]:

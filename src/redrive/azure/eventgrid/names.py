@@ -135,7 +135,7 @@ def is_namespace_topic(topic: ResourceName) -> bool:
 # and another tenant's younger one takes no events from it.
 
 
-class Host(NamedTuple):
+class HostClaim(NamedTuple):
     """The beginning of a host that a resource claims; the oldest comes first."""
 
     created_at: int  # Of the resource (ms)
@@ -146,7 +146,7 @@ class Host(NamedTuple):
 class HostNames:
     """Remembers the resources that hosts begin with."""
 
-    def __init__(self, documents: Documents, read: Callable[[], Awaitable[Sequence[Host]]]) -> None:
+    def __init__(self, documents: Documents, read: Callable[[], Awaitable[Sequence[HostClaim]]]) -> None:
         self._documents = documents
         self._read = read  # Reads the hosts of all resources
         self._names: Mapping[str, ResourceName] = {}

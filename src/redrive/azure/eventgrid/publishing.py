@@ -222,15 +222,15 @@ class Publishers:
             self._names[path] = name
         return name
 
-    async def _host_names(self) -> list[names.Host]:
+    async def _host_names(self) -> list[names.HostClaim]:
         """The hosts of all topics and domains."""
-        hosts: list[names.Host] = []
+        hosts: list[names.HostClaim] = []
         after = ""
         while topics := await self._topics.all_after(after, _READ_AT_ONCE):
             for topic in topics:
                 kind, _, own_name = topic.name.name.partition(":")
                 if topic.dialect == names.DIALECT and kind in _KINDS and ":" not in own_name:
-                    hosts.append(names.Host(topic.created_at, own_name, topic.name))
+                    hosts.append(names.HostClaim(topic.created_at, own_name, topic.name))
             after = topics[-1].name.key
         return hosts
 

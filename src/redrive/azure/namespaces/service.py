@@ -175,10 +175,10 @@ class Namespaces:
             return f"{EVENT_GRID}-/-/{host.partition('.')[0]}"
         return f"{EVENT_GRID}{namespace.key}"
 
-    async def _host_names(self) -> list[names.Host]:
+    async def _host_names(self) -> list[names.HostClaim]:
         """The hosts of all namespaces."""
         namespaces = await self._engine.resources.documents.find(NAMESPACE, "")
-        return [names.Host(each.created_at, each.name.name, each.name) for each in namespaces]
+        return [names.HostClaim(each.created_at, each.name.name, each.name) for each in namespaces]
 
     async def _exists(self, name: ResourceName) -> bool:
         return await self._engine.resources.documents.get(NAMESPACE, name.key) is not None
