@@ -58,6 +58,7 @@ def test_a_list_of_dead_letters_tells_a_terminal_nothing(sns: Sns, redrive: Comm
     _, dead = sns.sqs.with_dead_letters(1)
     dead.send("a\x9b2J\x7fb\u202ec")
     assert redrive("dlq", "list", dead.arn.rpartition(":")[2]).endswith("  a 2J b c\n")
+    assert redrive("dlq", "show", dead.arn.rpartition(":")[2]).endswith("\n\na 2J b c\n")
 
 
 def test_one_cause_is_planned_redriven_carefully_paused_and_resumed(

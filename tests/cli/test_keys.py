@@ -33,6 +33,11 @@ def test_a_key_may_have_an_id_and_a_secret_of_ones_own(
     assert capsys.readouterr().out == "ci-runner  123456789012  active\n"
 
 
+def test_a_store_without_keys_says_so(store: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["keys", "list", *store]) == 0
+    assert capsys.readouterr() == ("", "redrive: there are no access keys\n")
+
+
 def test_a_secret_that_can_be_guessed_is_told_of(
     store: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from redrive.cli import redriving
 from redrive.cli.client import Client, Entry, Listing, add_listing, add_server, with_client
 from redrive.cli.redriving import LETTERS, SEARCH_HELP, cause_members, origin
-from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, shorten
+from redrive.cli.terminal import CommandFailed, add_json, many, moment, note, print_json, printable, shorten
 
 _REASON_WIDTH: Final = 17  # of the longest, name_not_resolved
 _QUEUE_HELP: Final = "name, ARN or URL of the queue"
@@ -82,7 +82,7 @@ def _show(client: Client, parsed: argparse.Namespace) -> int:
     print(f"from      {redriving.origin(letter['from'])}")
     print(f"attempts  {letter['attempts']}")
     print_attempts(letter["history"])
-    print(f"\n{letter['body']}")
+    print(f"\n{printable(letter['body'])}")
     return 0
 
 

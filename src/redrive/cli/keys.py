@@ -101,6 +101,8 @@ def _list(parsed: argparse.Namespace) -> int:
         if parsed.json:
             print_json({"keys": [_row(key, uses.get(key.access_key_id)) for key in keys]})
             return 0
+        if not keys:
+            note("there are no access keys")
         for key in keys:
             user = f"  {key.user}" if key.user else ""
             use = uses.get(key.access_key_id)

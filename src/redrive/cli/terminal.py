@@ -37,7 +37,12 @@ def many(number: int, word: str) -> str:
     return word if number == 1 else f"{word}s"
 
 
+def printable(text: str) -> str:
+    """Somebody else's text with blanks for what a terminal would obey; line breaks and tabs stay."""
+    return "".join(each if each.isprintable() or each in "\n\t" else " " for each in text)
+
+
 def shorten(text: str, chars_max: int = 60) -> str:
-    """The text on one line of at most so many characters; what a terminal would obey becomes blanks."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    """The printable text on one line of at most so many characters."""
+    line = " ".join(printable(text).split())
     return line if len(line) <= chars_max else line[: chars_max - 1] + "…"
