@@ -6,6 +6,7 @@ A folder's container is there when its folder is, whoever made that. A bucket's 
 import asyncio
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -48,7 +49,7 @@ class BlobContainers:
         folder = self._folder_of(account, container)
         if folder is None or not await asyncio.to_thread(folder.is_dir):
             return False
-        await asyncio.to_thread(shutil.rmtree, folder)
+        await asyncio.to_thread(shutil.rmtree, folder, onerror=_raise_unless_missing)
         return True
 
     async def newest(
@@ -73,8 +74,22 @@ class BlobContainers:
         return True
 
 
+def _raise_unless_missing(_: object, __: str, failure: tuple[object, BaseException, object]) -> None:
+    """Raise the failure of a removal, unless somebody else removed the same thing (an `onerror` of `shutil.rmtree`)."""
+    if not isinstance(failure[1], FileNotFoundError):
+        raise failure[1]
+
+
+def _entries(folder: Path) -> list[Path]:
+    """The entries of a folder; none of one that does not exist (any more)."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def _folders_in(folder: Path) -> list[str]:
-    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+    return sorted(entry.name for entry in _entries(folder) if entry.is_dir())
 
 
 def _blobs_in(folder: Path, root: Path) -> Iterator[tuple[str, int]]:
@@ -82,9 +97,9 @@ def _blobs_in(folder: Path, root: Path) -> Iterator[tuple[str, int]]:
 
     Folders are named after years, months, days and hours, without leading zeros: the longer number is the later one.
     """
-    entries = list(folder.iterdir()) if folder.is_dir() else []
-    for entry_path in sorted(entries, key=lambda entry: (len(entry.name), entry.name), reverse=True):
+    for entry_path in sorted(_entries(folder), key=lambda entry: (len(entry.name), entry.name), reverse=True):
         if entry_path.is_dir():
             yield from _blobs_in(entry_path, root)
         else:
-            yield str(entry_path.relative_to(root)), entry_path.stat().st_size
+            with suppress(FileNotFoundError):  # it was removed meanwhile
+                yield str(entry_path.relative_to(root)), entry_path.stat().st_size
