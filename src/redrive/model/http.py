@@ -1,5 +1,6 @@
 """The request and the response as values: what the HTTP front hands to a protocol, and gets back."""
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -8,6 +9,8 @@ from typing import Final
 #: As `http.client.responses`, whose module brings ten others along.
 PHRASES: Final[Mapping[int, str]] = {status.value: status.phrase for status in HTTPStatus}
 _NO_HEADERS: Final[Mapping[str, str]] = {}
+#: The name of a header, or a method (RFC 9110, 5.6.2).
+TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclass(slots=True)

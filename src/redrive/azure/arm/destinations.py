@@ -20,6 +20,7 @@ from redrive.azure.eventgrid.settings import APPLICATION, TENANT, WEBHOOK
 from redrive.azure.recognise import is_storage_account
 from redrive.azure.wire.answers import AzureError, invalid
 from redrive.azure.wire.arm_id import ArmId
+from redrive.model.http import TOKEN
 from redrive.model.names import ResourceName
 from redrive.model.topic import without_secrets
 
@@ -27,7 +28,6 @@ MAPPINGS: Final = "deliveryAttributeMappings"
 ATTRIBUTES_MAX: Final = 10
 VALUE_BYTES_MAX: Final = 4096
 HIDDEN: Final = "Hidden"  # stands for a secret
-_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # RFC 9110's token
 _OURS: Final = ("aeg-", "content-length", "content-type", "transfer-encoding", "connection", "host")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -61,7 +61,7 @@ def _read_attribute(value: Any, secrets: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise invalid(f"The property '{MAPPINGS}' must be a list of objects.")
     name = schema.text(value, "name") or ""
-    if not _NAME.fullmatch(name) or name.lower().startswith(_OURS):
+    if not TOKEN.fullmatch(name) or name.lower().startswith(_OURS):
         raise invalid(f"The delivery attribute '{name}' has a name that no header of a delivery can have.")
     kind = schema.one_of(value, "type", "Static", "Dynamic")
     properties = schema.present(schema.part(value, "properties") or {})

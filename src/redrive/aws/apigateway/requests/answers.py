@@ -1,6 +1,5 @@
 """Answers to callers: those of API Gateway itself, those of HTTP endpoints, and the headers that all have."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -15,7 +14,7 @@ from redrive.aws.apigateway.mapping.sources import request_value, variables_of
 from redrive.aws.apigateway.mapping.velocity.template import render
 from redrive.aws.apigateway.mapping.velocity.values import TemplateFailed
 from redrive.aws.wire.errors import AwsError
-from redrive.model.http import Response
+from redrive.model.http import TOKEN, Response
 
 JSON: Final = "application/json"
 _HEADER: Final = "gatewayresponse.header."
@@ -23,7 +22,6 @@ _HEADER: Final = "gatewayresponse.header."
 _SERVER_HEADERS: Final = frozenset(
     {"connection", "content-length", "date", "server", "transfer-encoding", "keep-alive"}
 )
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclass(slots=True)
@@ -66,7 +64,7 @@ def response_of(answer: ApiAnswer, exchange: Exchange) -> Response:
 
 def is_header(name: str, value: str) -> bool:
     """True if this can be written as one header."""
-    return bool(_NAME.fullmatch(name)) and value.isascii() and not any(mark in value for mark in "\r\n\0")
+    return bool(TOKEN.fullmatch(name)) and value.isascii() and not any(mark in value for mark in "\r\n\0")
 
 
 async def answer_refusal(exchange: Exchange, refusal: Refusal, tree: Tree | None = None) -> ApiAnswer:

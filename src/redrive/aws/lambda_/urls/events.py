@@ -4,7 +4,6 @@ https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
 """
 
 import base64
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -15,10 +14,9 @@ from redrive.aws.kit.json_cursor import read_object
 from redrive.aws.lambda_.documents.records import UrlTarget
 from redrive.aws.wire import http_events
 from redrive.aws.wire.http_events import JSON, EventContext, body_of, response_in, signer_of
-from redrive.model.http import Request, Response
+from redrive.model.http import TOKEN, Request, Response
 
 _DEFAULT: Final = "$default"  # the only route, and the only stage
-_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 #: Headers that the server writes itself.
 _OURS: Final = frozenset(
     {"connection", "content-length", "content-type", "date", "server", "transfer-encoding"}
@@ -96,7 +94,7 @@ def _read_headers(members: object) -> dict[str, str]:
     if not isinstance(members, dict):
         raise AnswerMalformed
     headers = {name: _text(value) for name, value in members.items()}
-    if not all(_HEADER.fullmatch(name) for name in headers):
+    if not all(TOKEN.fullmatch(name) for name in headers):
         raise AnswerMalformed
     return headers
 

@@ -17,7 +17,7 @@ from redrive.aws.wire.rest.xml_input import malformed, read_xml, structure_of
 from redrive.aws.wire.service import Operation, Service
 from redrive.aws.wire.shapes import Member, Shape, Structure, Value
 from redrive.aws.wire.signatures.aws_chunked import is_chunked, read_chunked
-from redrive.model.http import Request, Response, StreamedBody
+from redrive.model.http import TOKEN, Request, Response, StreamedBody
 
 _ROOTS: Final[Mapping[str, str]] = {
     "CompleteMultipartUpload": "CompleteMultipartUploadResult",
@@ -78,7 +78,6 @@ _DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _PARTIAL: Final = 206
 _NOT_MODIFIED: Final = 304
 _AMAZONS: Final = "x-amz-"
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNSENT: Final = re.compile(r"[\r\n\0]|[^\x00-\xff]")  # in the value of a header
 
 
@@ -199,7 +198,7 @@ def _sendable(name: str, text: str) -> str:
     Raises:
         AwsError: `InvalidArgument`.
     """
-    if _HEADER_NAME.fullmatch(name) is None or _UNSENT.search(text):
+    if TOKEN.fullmatch(name) is None or _UNSENT.search(text):
         raise AwsError("InvalidArgument", "A parameter that stands for a header is not a valid header.")
     return text
 
