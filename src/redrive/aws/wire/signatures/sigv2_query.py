@@ -25,31 +25,10 @@ from redrive.model.http import Request
 _FIELDS: Final = frozenset({"AWSAccessKeyId", "Signature", "Expires"})
 _FIELDS_MAX: Final = 100
 _NUMBER: Final = re.compile(r"[0-9]{1,12}")
-#: The parameters that are signed, and those that select an operation; the others are not part of the resource.
+#: The parameters that are signed besides those that select an operation; no others are part of the resource.
 _SIGNED_PARAMETERS: Final = frozenset(
     (
-        *(
-            "accelerate",
-            "acl",
-            "cors",
-            "defaultObjectAcl",
-            "delete",
-            "lifecycle",
-            "location",
-            "logging",
-            "notification",
-        ),
-        *(
-            "partNumber",
-            "policy",
-            "replication",
-            "requestPayment",
-            "restore",
-            "tagging",
-            "torrent",
-            "uploadId",
-        ),
-        *("uploads", "versionId", "versioning", "versions", "website", "response-cache-control"),
+        *("defaultObjectAcl", "partNumber", "uploadId", "versionId", "response-cache-control"),
         *("response-content-disposition", "response-content-encoding", "response-content-language"),
         *("response-content-type", "response-expires"),
     )
