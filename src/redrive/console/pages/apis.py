@@ -160,8 +160,9 @@ async def _route(visit: Visit) -> ApiRoute:
     """The route that the address names; raises Missing if there is none."""
     key, api_id = visit.parameter("key"), visit.args["api"]
     for api in await apis_of(visit.engine.resources.documents, visit.scope):
-        for route in routes_of(api):
-            if api.id == api_id and route.key == key:
+        routes = routes_of(api) if api.id == api_id else ()
+        for route in routes:
+            if route.key == key:
                 return route
     raise Missing(f"There is no route {key[:100]} of an API {api_id[:40]}.")
 
