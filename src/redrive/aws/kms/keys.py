@@ -306,9 +306,8 @@ class Replicating:
             if current is None or current.primary_region != key.name.region:
                 raise unsupported(f"{key.arn} is not a primary key any more.")
             replica = await draft.get(KEY, key.name._replace(region=region).key)
-            if (
-                replica is not None
-            ):  # "on the current primary key … on the current replica key" (UpdatePrimaryRegion)
+            # UpdatePrimaryRegion needs the right to the replica, too.
+            if replica is not None:
                 await self._access.check(call, replica, "UpdatePrimaryRegion")
             regions = tuple(sorted({*current.replica_regions, key.name.region} - {region}))
             await self._set_regions(draft, current, region, regions)

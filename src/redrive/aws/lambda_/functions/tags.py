@@ -79,9 +79,8 @@ def _function(arn: str) -> names.FunctionReference:
 def _key(call: Call, arn: str, action: str) -> str:
     """The key of a mapping, which is its account's alone: mappings have no policies."""
     region, account, _, mapping_id = arn.split(":")[3:7]
-    own_arn = (
-        f"arn:aws:lambda:{region}:{account}{_MAPPING}{mapping_id}"  # whatever partition the caller names
-    )
+    # Policies are asked about the one partition that is served, whatever the caller names.
+    own_arn = f"arn:aws:lambda:{region}:{account}{_MAPPING}{mapping_id}"
     if not call.may(f"lambda:{action}", own_arn, account, policy=None):
         raise denied(call.principal.name, action, own_arn)
     return f"{account}/{region}/{mapping_id}"
