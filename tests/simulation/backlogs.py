@@ -82,16 +82,16 @@ class Backlog:
             require(
                 answer is AttemptResult.DELIVERED or self.plan.queue, Rule.HONEST, entry, "was never accepted"
             )
-            patience_ms = self.plan.patience_ms
+            soft_timeout_ms = self.plan.soft_timeout_ms
             self.trace.mark(
-                "taken late", patience_ms is not None and now - entry.claimed_at > 2 * patience_ms
+                "taken late", soft_timeout_ms is not None and now - entry.claimed_at > 2 * soft_timeout_ms
             )
             return "delivered"
         require(answer is not AttemptResult.DELIVERED, Rule.TAKEN, entry, "and yet", one.outcome)
         spent = entry.attempts > len(self.plan.waits_ms)
         if one.outcome is Outcome.RETRY:
             # A refusal that came after it had failed changes nothing.
-            too_late = self.plan.patience_ms is not None
+            too_late = self.plan.soft_timeout_ms is not None
             refused = answer is AttemptResult.REFUSED and not too_late
             require(not spent and not refused, Rule.EXHAUSTED, entry, "is to be tried again")
             self._wait(entry, one)
@@ -111,8 +111,8 @@ class Backlog:
         require(one.note is not None, Rule.AGREES, entry, "is to be tried again, and nothing says why")
         ended_at = 0 if one.note is None else one.note.at
         wait_ms, failed_at = self.plan.waits_ms[entry.attempts - 1], ended_at
-        if self.plan.patience_ms is not None:
-            failed_at = min(ended_at, entry.claimed_at + self.plan.patience_ms) - self.skew_ms
+        if self.plan.soft_timeout_ms is not None:
+            failed_at = min(ended_at, entry.claimed_at + self.plan.soft_timeout_ms) - self.skew_ms
         waits_ms = one.available_at - failed_at
         require(waits_ms >= wait_ms, Rule.EARLY, entry, "waits", waits_ms, "not", wait_ms)
 

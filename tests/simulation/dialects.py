@@ -51,7 +51,7 @@ class Plain:
                 concurrency_max=plan.concurrency_max,
                 lease_ms=LEASE_MS,
                 batch=plan.batch,
-                soft_timeout_ms=plan.patience_ms,
+                soft_timeout_ms=plan.soft_timeout_ms,
                 circuit=RESTS if plan.rests else None,
             ),
             headers=lambda envelope: envelope,

@@ -36,7 +36,7 @@ class SubscriptionPlan:
         broken: Answered with a server error.
         refused: Answered with a client error.
         slow: Take up to two leases.
-        patience_ms: After this an attempt has failed, unless it is answered before the next; None: it is waited for.
+        soft_timeout_ms: After this an attempt has failed, unless it is answered before the next; None: it is waited for.
         rests: Whether it is let rest when it fails.
         late: Subscribed while messages are published.
     """
@@ -52,7 +52,7 @@ class SubscriptionPlan:
     broken: float = 0
     refused: float = 0
     slow: float = 0
-    patience_ms: int | None = None
+    soft_timeout_ms: int | None = None
     rests: bool = False
     batch: Batch = ONE_EACH
     rate_max: int | None = None
@@ -156,7 +156,7 @@ def _lettered(rng: random.Random, name: str) -> SubscriptionPlan:
         broken=rng.choice((0, 0.4, 0.9)),
         refused=rng.choice((0, 0.1)),
         slow=rng.choice((0, 0.3, 0.6)),
-        patience_ms=rng.choice((None, None, 1_000)),
+        soft_timeout_ms=rng.choice((None, None, 1_000)),
         rests=rng.random() < 0.5,
         batch=rng.choice((ONE_EACH, Batch(2, 1_000), Batch(5, 30))),
         rate_max=rng.choice((None, None, 2)),
